@@ -1,0 +1,1 @@
+"""An Optuna sampler for several information sources with location-dependent costs."""

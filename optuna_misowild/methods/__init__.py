@@ -1,0 +1,1 @@
+"""The methods: from observations to the next query, one file each."""
