@@ -1,0 +1,97 @@
+"""Symmetric positive definite matrices through LAPACK, without the overhead of wrappers.
+
+All factors are lower triangular and in Fortran order, with zeros above the diagonal.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.linalg.lapack import dpotrf
+from scipy.linalg.lapack import dpotri
+from scipy.linalg.lapack import dpotrs
+from scipy.linalg.lapack import dtrtrs
+
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+_FIRST_JITTER = 1e-12
+_LAST_JITTER = 1e-2
+
+
+def cholesky(K: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return L with L Lᵀ = K + jitter·I, where the jitter is as little as it takes.
+
+    None is tried first; then 1e-12 of the mean of the diagonal, growing tenfold.
+
+    Args:
+        K: A symmetric matrix, shape (n, n).
+
+    Returns:
+        The lower factor, shape (n, n).
+
+    Raises:
+        numpy.linalg.LinAlgError: If 1e-2 of the diagonal's mean does not suffice either.
+    """
+    L: NDArray[np.float64]
+    L, info = dpotrf(K.T, lower=1)  # K is symmetric, and its transpose needs no reordering.
+    relative = _FIRST_JITTER
+    while info != 0:
+        if relative > _LAST_JITTER:
+            raise np.linalg.LinAlgError("The covariance matrix is not positive definite.")
+        jittered = K.copy()
+        jittered.flat[:: len(K) + 1] += relative * K.trace() / len(K)
+        L, info = dpotrf(jittered.T, lower=1)
+        relative *= 10.0
+    return L
+
+
+def solve(L: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return (L Lᵀ)⁻¹ b, of the shape of ``b``: (n,) or (n, m), with n ≥ 1."""
+    x: NDArray[np.float64] = dpotrs(L, b, lower=1)[0]
+    return x
+
+
+def solve_lower(
+    L: NDArray[np.float64], b: NDArray[np.float64], *, transposed: bool = False
+) -> NDArray[np.float64]:
+    """Return L⁻¹ b, or L⁻ᵀ b if ``transposed``; shapes (n, n) and (n, m), with n ≥ 1."""
+    x: NDArray[np.float64] = dtrtrs(L, b, lower=1, trans=int(transposed))[0]
+    return x
+
+
+def inverse(L: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the lower triangle of (L Lᵀ)⁻¹, with zeros above it; n ≥ 1."""
+    triangle: NDArray[np.float64] = dpotri(L, lower=1)[0]
+    return triangle
+
+
+def negative_log_likelihood(
+    K: NDArray[np.float64], z: NDArray[np.float64]
+) -> tuple[float, NDArray[np.float64]]:
+    """Return −log N(z; 0, K) and its derivative with respect to K.
+
+    Rasmussen and Williams (2006), eqs. 5.8 and 5.9: the derivative with respect to a parameter θ
+    is ½ tr((K⁻¹ − α αᵀ) ∂K/∂θ), where α = K⁻¹ z.
+
+    Args:
+        K: Covariance matrix, shape (n, n), n ≥ 1.
+        z: Shape (n,).
+
+    Returns:
+        The value, and a matrix W of shape (n, n) such that the derivative with respect to θ is
+        the sum of the elements of W * ∂K/∂θ. Only this sum over a symmetric matrix is
+        meaningful: W itself is not symmetric.
+    """
+    L = cholesky(K)
+    alpha = solve(L, z)
+    diagonal = L.diagonal()
+    value = 0.5 * (z @ alpha) + np.log(diagonal).sum() + 0.5 * len(z) * math.log(2.0 * math.pi)
+    W = inverse(L).T  # K⁻¹ counted from one triangle: twice its half, the diagonal once.
+    W.flat[:: len(K) + 1] *= 0.5
+    W -= np.multiply.outer(0.5 * alpha, alpha)
+    return float(value), W
