@@ -1,0 +1,338 @@
+"""Maximise an acquisition over the sources and over a mixed space at once.
+
+A space-filling set of candidates is evaluated for all sources in one batch; the best few
+are climbed from, by L-BFGS-B along the continuous coordinates and by line searches over the
+values of the others. A small finite domain is enumerated instead.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+from typing import NamedTuple
+from typing import Protocol
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.spatial.distance import cdist
+
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from optuna_misowild.domain import Domain
+
+
+N_ENUMERATE = 2048  # Finite domains up to this size are searched exhaustively.
+N_LINE = 64  # Values tried along one ordered coordinate in one line search.
+FIRST_STEP = 0.1  # Length of the first step of a climb, in the unit cube.
+SHORT_CLIMB = 12  # L-BFGS-B iterations from every start,
+LONG_CLIMB = 50  # and from the best place that these have reached.
+N_ROUNDS = 20  # Alternations between continuous climbs and line searches.
+
+
+class Acquisition(Protocol):
+    """A function of source and location, to be maximised."""
+
+    @property
+    def sources(self) -> tuple[int, ...]:
+        """The sources over which it ranges, in order of preference in case of a tie."""
+
+    def values(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return its values at X (m, d) on every source, shape (m, len(sources)).
+
+        −inf (or NaN) marks what must not be chosen.
+        """
+
+    def value_and_gradient(
+        self, x: NDArray[np.float64], source: int
+    ) -> tuple[float, NDArray[np.float64]]:
+        """Return its value at x (d,) on one of ``sources``, and its gradient, shape (d,)."""
+
+
+class Maximum(NamedTuple):
+    """Where an acquisition is largest."""
+
+    source: int
+    x: NDArray[np.float64]
+    value: float
+
+
+def maximize(
+    acquisition: Acquisition,
+    domain: Domain,
+    *,
+    rng: np.random.Generator,
+    starts: NDArray[np.float64] | None = None,
+    fixed: NDArray[np.float64] | None = None,
+    sources: Sequence[int] | None = None,
+    avoid: Mapping[int, NDArray[np.float64]] | None = None,
+    min_distance: float = 1e-9,
+    n_candidates: int = 2048,
+    n_polish: int = 8,
+) -> Maximum:
+    """Return the source and the location at which the acquisition is largest.
+
+    Args:
+        acquisition: What to maximise.
+        domain: Where the location may be.
+        rng: Source of the candidates; the result depends on nothing else that is random.
+        starts: Promising locations, shape (k, d), from whose surroundings candidates are
+            taken too.
+        fixed: Values that coordinates must have, NaN where they are free, shape (d,). They
+            are taken as they are.
+        sources: The sources that may be chosen, all of the acquisition's by default.
+        avoid: For some sources, locations (k, d) that are chosen only if nothing else is
+            left, as in a finite space that is exhausted.
+        min_distance: What is closer to a location of ``avoid`` counts as the same.
+        n_candidates: Number of space-filling candidates.
+        n_polish: Number of candidates from which to climb, or more: each source has one.
+
+    Returns:
+        The maximum. Where the acquisition excludes everything, this is a random location of
+        the domain on the first of the sources that may be chosen, with the value −inf.
+    """
+    allowed = acquisition.sources if sources is None else tuple(sources)
+    unknown = set(allowed) - set(acquisition.sources)
+    if unknown or not allowed:
+        raise ValueError(f"sources must be some of {acquisition.sources}, but got {sources!r}.")
+
+    slice_ = _Slice(domain, np.full(domain.d, np.nan) if fixed is None else fixed)
+    starts = np.empty((0, domain.d)) if starts is None else starts
+    if slice_.size <= N_ENUMERATE:
+        candidates = rng.permutation(slice_.enumerate())
+    else:
+        candidates = slice_.candidates(n_candidates, starts, rng)
+
+    target = _Restricted(acquisition, allowed, avoid or {}, min_distance)
+    values = target.values(candidates)
+    if avoid and values.max() == -np.inf:
+        target = _Restricted(acquisition, allowed, {}, min_distance)
+        values = target.values(candidates)
+    if slice_.size > N_ENUMERATE:
+        # A place that is good for one source is often good for another.
+        climbed = [
+            _climb(target, slice_, Maximum(allowed[column], candidates[row], values[row, column]))
+            for row, column in _distinct_best(candidates, values, n_polish)
+        ]
+        if climbed:
+            candidates = np.stack([maximum.x for maximum in climbed])
+            values = target.values(candidates)
+    row, column = np.unravel_index(np.argmax(values), values.shape)
+    best = Maximum(allowed[column], candidates[row], float(values[row, column]))
+    if slice_.size > N_ENUMERATE and best.value > -np.inf:
+        best = _climb(target, slice_, best, LONG_CLIMB)
+    return best
+
+
+@dataclass(frozen=True)
+class _Slice:
+    """What is left of a domain when some coordinates are fixed (NaN: free)."""
+
+    domain: Domain
+    fixed: NDArray[np.float64]
+
+    @cached_property
+    def free(self) -> NDArray[np.bool_]:
+        return np.isnan(self.fixed)
+
+    @cached_property
+    def continuous(self) -> NDArray[np.intp]:
+        """The free continuous coordinates."""
+        return np.flatnonzero(self.free & self.domain.is_continuous)
+
+    @cached_property
+    def discrete(self) -> NDArray[np.intp]:
+        """The free coordinates with a grid."""
+        return np.flatnonzero(self.free & ~self.domain.is_continuous)
+
+    def grid(self, i: int) -> NDArray[np.float64]:
+        grid = self.domain.grids[i]
+        assert grid is not None
+        return grid
+
+    @property
+    def size(self) -> float:
+        if len(self.continuous):
+            return np.inf
+        size = 1.0
+        for i in self.discrete:
+            size *= len(self.grid(i))
+        return size
+
+    def place(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Move locations (n, d) into the slice."""
+        return np.where(self.free, self.domain.snap(X), self.fixed)
+
+    def enumerate(self) -> NDArray[np.float64]:
+        """Return all locations of a finite slice, shape (size, d)."""
+        axes = [self.grid(i) for i in self.discrete]
+        X = np.tile(self.fixed, (int(self.size), 1))
+        if axes:
+            mesh = np.meshgrid(*axes, indexing="ij")
+            X[:, self.discrete] = np.stack(mesh, axis=-1).reshape(-1, len(axes))
+        return X
+
+    def candidates(
+        self, n: int, starts: NDArray[np.float64], rng: np.random.Generator
+    ) -> NDArray[np.float64]:
+        """Return n locations that fill the slice, then the starts and some near them."""
+        filling = _kronecker(n, self.domain.d, rng)
+        if not len(starts):
+            return self.place(filling)
+        near = starts[np.arange(n // 4) % len(starts)]
+        step = 10.0 ** rng.uniform(-3.0, -0.5, size=(len(near), 1))
+        near = near + step * rng.standard_normal(near.shape)
+        return self.place(np.concatenate([filling, starts, near]))
+
+    def line_searches(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return locations (k, d) that differ from x (d,) in one discrete coordinate.
+
+        All of them, but N_LINE or so for an ordered coordinate of more values: spread evenly,
+        and more densely towards x.
+        """
+        lines = []
+        for i in self.discrete:
+            grid = self.grid(i)
+            if len(grid) > N_LINE and not self.domain.categorical[i]:
+                here = np.searchsorted(grid, x[i])
+                offsets = 2 ** np.arange(int(np.log2(len(grid))) + 1)
+                even = np.linspace(0, len(grid) - 1, N_LINE // 2).astype(int)
+                index = np.concatenate([here - offsets, here + offsets, even])
+                grid = grid[np.unique(index.clip(0, len(grid) - 1))]
+            line = np.tile(x, (len(grid), 1))
+            line[:, i] = grid
+            lines.append(line)
+        return np.concatenate(lines)
+
+
+@dataclass(frozen=True)
+class _Restricted:
+    """An acquisition on some of its sources, excluded where locations are to be avoided."""
+
+    acquisition: Acquisition
+    sources: tuple[int, ...]
+    avoid: Mapping[int, NDArray[np.float64]]
+    min_distance: float
+
+    def values(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        columns = [self.acquisition.sources.index(source) for source in self.sources]
+        values = self.acquisition.values(X)[:, columns]
+        excluded = np.isnan(values)
+        for column, source in enumerate(self.sources):
+            excluded[:, column] |= self._is_avoided(X, source)
+        return np.where(excluded, -np.inf, values)
+
+    def value_and_gradient(
+        self, x: NDArray[np.float64], source: int
+    ) -> tuple[float, NDArray[np.float64]]:
+        if self._is_avoided(x[None], source)[0]:
+            return -np.inf, np.zeros_like(x)
+        return self.acquisition.value_and_gradient(x, source)
+
+    def _is_avoided(self, X: NDArray[np.float64], source: int) -> NDArray[np.bool_]:
+        points = self.avoid.get(source)
+        if points is None or not len(points):
+            return np.zeros(len(X), dtype=bool)
+        if not X.shape[1]:
+            return np.ones(len(X), dtype=bool)
+        near: NDArray[np.bool_] = (cdist(X, points) < self.min_distance).any(axis=1)
+        return near
+
+
+def _kronecker(n: int, d: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    """Return n points that fill the unit cube evenly, shape (n, d).
+
+    Multiples of powers of the generalised golden ratio (the root of t^(d+1) = t + 1), modulo 1,
+    randomly shifted: additive recurrence, as even as a Sobol sequence and quicker to have.
+    """
+    ratio = 2.0
+    for _ in range(64):
+        ratio = (1.0 + ratio) ** (1.0 / (d + 1))
+    step = ratio ** -np.arange(1.0, d + 1.0)
+    points: NDArray[np.float64] = (rng.random(d) + np.outer(np.arange(n), step)) % 1.0
+    return points
+
+
+def _distinct_best(
+    X: NDArray[np.float64], values: NDArray[np.float64], n: int
+) -> list[tuple[int, int]]:
+    """Return (row, column) of the best of each source, then of the best others, n in all.
+
+    None is excluded, and none is close to a better one of the same source.
+    """
+    values = values.copy()
+    radius = 0.1 * np.sqrt(X.shape[1])
+    chosen: list[tuple[int, int]] = []
+
+    def choose(row: int, column: int) -> None:
+        if values[row, column] > -np.inf:
+            chosen.append((row, column))
+            values[np.linalg.norm(X - X[row], axis=1) <= radius, column] = -np.inf
+
+    for column in range(values.shape[1]):
+        choose(int(np.argmax(values[:, column])), column)
+    for _ in range(n - values.shape[1]):
+        choose(*divmod(int(np.argmax(values)), values.shape[1]))
+    return chosen
+
+
+def _climb(
+    target: _Restricted, slice_: _Slice, start: Maximum, max_iterations: int = SHORT_CLIMB
+) -> Maximum:
+    """Climb along the continuous and the discrete coordinates in turn."""
+    best = start
+    for _ in range(N_ROUNDS):
+        if len(slice_.continuous):
+            best = _climb_continuous(target, slice_.continuous, best, max_iterations)
+        if not len(slice_.discrete):
+            break
+        line = slice_.line_searches(best.x)
+        values = target.values(line)[:, target.sources.index(best.source)]
+        row = int(np.argmax(values))
+        if not values[row] > best.value:
+            break
+        best = Maximum(best.source, line[row], float(values[row]))
+    return best
+
+
+def _climb_continuous(
+    target: _Restricted, coordinates: NDArray[np.intp], start: Maximum, max_iterations: int
+) -> Maximum:
+    """Climb by L-BFGS-B along the given coordinates, within [0, 1].
+
+    The function is shifted and scaled so that the search starts at 0 with a first step of
+    FIRST_STEP, whatever its units are. Where it is excluded the search sees the level of the
+    start, which any line search rejects without being thrown far back.
+    """
+    best = start
+    scale = 0.0
+
+    def descend(z: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        nonlocal best, scale
+        x = start.x.copy()
+        x[coordinates] = z
+        value, gradient = target.value_and_gradient(x, start.source)
+        slope = gradient[coordinates]
+        if not (np.isfinite(value) and np.isfinite(slope).all()):
+            return 0.0, np.zeros(len(z))
+        if value > best.value:
+            best = Maximum(start.source, x, float(value))
+        if not scale:
+            outward = ((z <= 0.0) & (slope < 0.0)) | ((z >= 1.0) & (slope > 0.0))
+            scale = float(np.abs(np.where(outward, 0.0, slope)).max()) / FIRST_STEP or 1.0
+        return (start.value - value) / scale, -slope / scale
+
+    minimize(
+        descend,
+        start.x[coordinates],
+        jac=True,
+        method="L-BFGS-B",
+        bounds=[(0.0, 1.0)] * len(coordinates),
+        options={"maxiter": max_iterations, "maxfun": 2 * max_iterations, "gtol": 1e-6},
+    )
+    return best
