@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import erfcx
+from scipy.special import ndtr
 
 
 if TYPE_CHECKING:
@@ -105,3 +107,142 @@ def beta_at(beta: float | Callable[[int], float] | None, n: int, horizon: int) -
     if not 0.0 <= value < np.inf:
         raise ValueError(f"beta must be finite and at least 0, but got {value!r} for n = {n}.")
     return value
+
+
+def log_ei(
+    mean: NDArray[np.float64], variance: NDArray[np.float64], best: NDArray[np.float64] | float
+) -> Differentiated:
+    """Return log E[max(0, best − f)] of a Gaussian f, and its derivatives in mean and variance.
+
+    With u = (best − mean)/σ this is log σ + log h(u), h(u) = φ(u) + u·Φ(u) (Jones et al. 1998).
+    At a variance of 0 it is the logarithm of the plain improvement: −inf if there is none.
+    Where the value is −inf, the derivatives are 0.
+    """
+    certain = variance == 0.0
+    v = np.where(certain, 1.0, variance)
+    deviation = np.sqrt(v)
+    improvement = best - mean
+    # Overflow far out ends in −inf, as it should, and the derivatives are dealt with below.
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        log_h, cdf_over_h, pdf_over_h = _log_h(improvement / deviation)
+        value = np.where(certain, np.log(improvement.clip(0.0)), np.log(deviation) + log_h)
+        d_mean = -np.where(certain, 1.0 / improvement, cdf_over_h / deviation)
+        d_variance = np.where(certain, 0.0, 0.5 * pdf_over_h / v)
+    excluded = value == -np.inf
+    return Differentiated(
+        value, (np.where(excluded, 0.0, d_mean), np.where(excluded, 0.0, d_variance))
+    )
+
+
+def _log_h(
+    u: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Return log h(u), Φ(u)/h(u) and φ(u)/h(u), h(u) = φ(u) + u·Φ(u), all to near full precision.
+
+    Below u = −1, h = φ·t with t = 1 + u·Φ/φ and Mills' ratio Φ/φ by the scaled erfc. Below −50
+    this difference would lose digits, and the asymptotic series of t takes its place
+    (Abramowitz and Stegun 1964, 7.1.23: Mills' ratio is (1 − q + 3q² − 15q³ + …)/|u|, q = 1/u²).
+    """
+    pdf = np.exp(-0.5 * u * u) / np.sqrt(2.0 * np.pi)
+    cdf = ndtr(u)
+    h = pdf + u * cdf
+
+    low = np.minimum(u, -1.0)
+    mills = np.sqrt(0.5 * np.pi) * erfcx(-low / np.sqrt(2.0))
+    q = 1.0 / (low * low)
+    series = q * (1.0 - q * (3.0 - q * (15.0 - q * (105.0 - q * 945.0))))
+    t = np.where(low > -50.0, 1.0 + low * mills, series)
+    log_h_low = -0.5 * low * low - 0.5 * np.log(2.0 * np.pi) + np.log(t)
+
+    central = u > -1.0
+    return (
+        np.where(central, np.log(h), log_h_low),
+        np.where(central, cdf / h, mills / t),
+        np.where(central, pdf / h, 1.0 / t),
+    )
+
+
+def log_informativeness(
+    covariance: NDArray[np.float64],
+    variance: NDArray[np.float64],
+    source_variance: NDArray[np.float64],
+    *,
+    noise: NDArray[np.float64] | float,
+) -> Differentiated:
+    """Return log w_s, how much a query of source s tells about f_1 at the same location.
+
+    w_s = Cov[f_1, f_s]² / (Var[f_1]·(Var[f_s] + λ²)), clipped to [1e-9, 1]: the squared
+    correlation between f_1 and what is observed. With f_s = f_1 + an independent discrepancy δ,
+    1/w_s = 1 + (Var[δ] + λ²)/Var[f_1], the "1 + discrepancy" of the paper free of units.
+
+    Args:
+        covariance: Posterior Cov[f_1(x), f_s(x)].
+        variance: Posterior Var[f_1(x)].
+        source_variance: Posterior Var[f_s(x)].
+        noise: λ², variance of the noise of an observation of the source.
+    """
+    observed = source_variance + noise
+    covariance, variance, observed = np.broadcast_arrays(covariance, variance, observed)
+    # Where f_1 is known, nothing is left to be told.
+    known = (variance <= 0.0) | (observed <= 0.0)
+    variance, observed = np.where(known, np.inf, variance), np.where(known, np.inf, observed)
+    w = (covariance / variance) * (covariance / observed)
+    clipped = (w <= 1e-9) | (w >= 1.0)
+    return Differentiated(
+        np.log(w.clip(1e-9, 1.0)),
+        (
+            2.0 / np.where(clipped, np.inf, covariance),
+            -1.0 / np.where(clipped, np.inf, variance),
+            -1.0 / np.where(clipped, np.inf, observed),
+        ),
+    )
+
+
+def log_mixture(
+    log_ei_joint: NDArray[np.float64],
+    log_w: NDArray[np.float64],
+    log_ei_single: NDArray[np.float64],
+    *,
+    log_odds: float,
+) -> Differentiated:
+    """Return log{π·EI_J·w² + (1 − π)·EI_1}: two models, each with its share of the trust.
+
+    Args:
+        log_ei_joint: log EI_J under the joint model of all sources.
+        log_w: log w_s, see :func:`log_informativeness`.
+        log_ei_single: log EI_1 under the model of source 1 alone, in the same units as EI_J;
+            −inf for the other sources, about which it says nothing.
+        log_odds: log π/(1 − π); inf trusts the joint model alone.
+    """
+    joint = log_ei_joint + 2.0 * log_w - np.logaddexp(0.0, -log_odds)
+    single = log_ei_single - np.logaddexp(0.0, log_odds)
+    value = np.logaddexp(joint, single)
+    reference = np.where(value == -np.inf, 0.0, value)
+    share, rest = np.exp(joint - reference), np.exp(single - reference)
+    return Differentiated(value, (share, 2.0 * share, rest))
+
+
+def cool(
+    log_utility: NDArray[np.float64], log_cost: NDArray[np.float64], *, alpha: float
+) -> Differentiated:
+    """Return log(utility/cost^α), EI-cool of CArBO (Lee et al. 2020) on the log scale."""
+    value = log_utility - alpha * log_cost
+    return Differentiated(value, (np.ones_like(value), np.full_like(value, -alpha)))
+
+
+def cooling_exponent(spent: float, initial: float, budget: float | None) -> float:
+    """Return α = (τ − τ_n)/(τ − τ_init), clipped to [0, 1], of CArBO (Lee et al. 2020).
+
+    It is 1 when nothing but the initial design is paid, and 0 when the budget is spent, which
+    includes the case that the initial design alone has taken it all. Without a budget: 1.
+
+    Args:
+        spent: τ_n, the cost so far, that of the initial design included.
+        initial: τ_init, the cost of the initial design.
+        budget: τ, the total cost that may be spent, if it is limited.
+    """
+    if budget is None or budget == np.inf:
+        return 1.0
+    if budget <= max(spent, initial):
+        return 0.0
+    return min(1.0, (budget - spent) / (budget - initial))
