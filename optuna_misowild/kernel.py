@@ -53,13 +53,8 @@ def scaled_squared_distance(
 
     Without an intermediate of shape (d, n, m), unlike :func:`squared_differences`.
     """
-    numerical = ~categorical
-    scaled_a, scaled_b = A / length_scale, B / length_scale
-    r2: NDArray[np.float64]
-    if numerical.any():
-        r2 = cdist(scaled_a[:, numerical], scaled_b[:, numerical], "sqeuclidean")
-    else:
-        r2 = np.zeros((len(A), len(B)))
+    scale = np.where(categorical, 0.0, 1.0 / length_scale)
+    r2: NDArray[np.float64] = cdist(A * scale, B * scale, "sqeuclidean")
     for i in np.flatnonzero(categorical):
         r2 += (A[:, i, None] != B[None, :, i]) / length_scale[i] ** 2
     return r2

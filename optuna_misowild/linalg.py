@@ -51,7 +51,9 @@ def cholesky(K: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def solve(L: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return (L Lᵀ)⁻¹ b, of the shape of ``b``: (n,) or (n, m), with n ≥ 1."""
+    """Return (L Lᵀ)⁻¹ b, of the shape of ``b``: (n,) or (n, m)."""
+    if len(b) == 0:
+        return b
     x: NDArray[np.float64] = dpotrs(L, b, lower=1)[0]
     return x
 
@@ -59,13 +61,17 @@ def solve(L: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]
 def solve_lower(
     L: NDArray[np.float64], b: NDArray[np.float64], *, transposed: bool = False
 ) -> NDArray[np.float64]:
-    """Return L⁻¹ b, or L⁻ᵀ b if ``transposed``; shapes (n, n) and (n, m), with n ≥ 1."""
+    """Return L⁻¹ b, or L⁻ᵀ b if ``transposed``, of the shape of ``b``: (n, m)."""
+    if len(b) == 0:
+        return b
     x: NDArray[np.float64] = dtrtrs(L, b, lower=1, trans=int(transposed))[0]
     return x
 
 
 def inverse(L: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the lower triangle of (L Lᵀ)⁻¹, with zeros above it; n ≥ 1."""
+    """Return the lower triangle of (L Lᵀ)⁻¹, with zeros above it, shape (n, n)."""
+    if len(L) == 0:
+        return L
     triangle: NDArray[np.float64] = dpotri(L, lower=1)[0]
     return triangle
 
