@@ -14,10 +14,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Observations:
-    """The trials of a study that a model can learn from, in the minimised sense.
+    """The trials of a study that a method can learn from, in the minimised sense.
 
     One row per trial that finished or is running, ordered by trial number. The preferred source
-    is source 0 (the paper's s = 1).
+    is source 0 (the paper's s = 1). While the search space is not known yet, d is 0: the
+    initial design needs no locations.
 
     Attributes:
         X: Locations in the unit cube, shape (n, d).
@@ -26,6 +27,7 @@ class Observations:
         cost: Query costs, shape (n,); NaN where unknown.
         pending: Whether the trial is still running, shape (n,).
         trial: Trial numbers, shape (n,).
+        row: Row of the initial design that the trial holds, shape (n,); −1 for none.
         n_sources: Number of sources, S.
         queryable: The sources that may be queried (the others are read only).
         spent: Total cost of the study so far, including trials that have no row here.
@@ -39,6 +41,7 @@ class Observations:
     cost: NDArray[np.float64]
     pending: NDArray[np.bool_]
     trial: NDArray[np.int_]
+    row: NDArray[np.int_]
     n_sources: int = 1
     queryable: tuple[int, ...] = (0,)
     spent: float = 0.0

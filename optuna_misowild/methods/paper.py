@@ -1,0 +1,359 @@
+"""MISO-wiLDCosts as published: Candelieri and Archetti, AISTATS 2021.
+
+``(eq:…)`` are the labels of the paper's equations; its source s = 1 is 0 here. Its weaknesses
+are kept on purpose (see the robust method for the remedies): the acquisition depends on the
+units of cost and objective, ignores the cost where η = 0, rewards the penalty where the numerator
+is negative, and x⁺ may be a biased value of a cheap source.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from optuna_misowild import arguments
+from optuna_misowild.acquisition import Differentiated
+from optuna_misowild.acquisition import beta_at
+from optuna_misowild.acquisition import chain
+from optuna_misowild.acquisition import penalized_lcb
+from optuna_misowild.cost import PaperCost
+from optuna_misowild.cost import fit_paper_cost
+from optuna_misowild.cost import typical_cost
+from optuna_misowild.gp import GaussianProcess
+from optuna_misowild.gp import fit_gp
+from optuna_misowild.maximize import maximize
+from optuna_misowild.methods import Incumbent
+from optuna_misowild.observations import Proposal
+
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from optuna_misowild.domain import Domain
+    from optuna_misowild.observations import Observations
+
+
+# The paper's experiments stop at fifty evaluations: T of the schedule of β, unless a study has
+# already gone further.
+PLANNED_EVALUATIONS = 50
+
+# A location is observed on the preferred source if it is this close to one of its trials.
+_SAME_LOCATION = 1e-9
+
+
+@dataclass(frozen=True)
+class PaperMethod:
+    """The constants of the paper's method.
+
+    Args:
+        m: Width of the band μ_1 ± m·σ_1 in which evaluations of other sources augment F_1.
+        beta: β of the confidence bound: a number, a function of the number of inducing
+            locations, or None for the schedule of the authors' code,
+            β = 2·log(π²·(T·n)²/(6·0.1)) with T planned evaluations and n inducing locations.
+        min_distance: δ of the correction, a distance in the unit cube.
+
+    Raises:
+        TypeError: If an argument has the wrong type.
+        ValueError: If ``m`` or ``beta`` is negative, or ``min_distance`` not positive.
+    """
+
+    m: float = 1.0
+    beta: float | Callable[[int], float] | None = None
+    min_distance: float = 1e-3
+
+    def __post_init__(self) -> None:
+        arguments.number("m", self.m, positive=False)
+        if self.beta is not None and not callable(self.beta):
+            arguments.number("beta", self.beta, positive=False)
+        arguments.number("min_distance", self.min_distance, positive=True)
+
+    def design(self, observations: Observations, n_rows: int) -> list[tuple[int, int]]:
+        """Return the (source, row) pairs of the initial design that are still to be queried.
+
+        ``n_rows`` locations on each source, the same ones; row by row, the preferred source
+        first. Other evaluations (enqueued, added, of an earlier study) count in their place.
+        """
+        wanted = []
+        for source in observations.queryable:
+            here = observations.source == source
+            taken = set(observations.row[here & (observations.row >= 0)])
+            given = here & (observations.row < 0)
+            n_given = int((given & (observations.has_value | observations.pending)).sum())
+            free = [row for row in range(n_rows) if row not in taken]
+            n_wanted = max(n_rows - len(taken) - n_given, 0)
+            wanted += [(row, source) for row in free[:n_wanted]]
+        return [(source, row) for row, source in sorted(wanted)]
+
+    def fit(self, observations: Observations, domain: Domain) -> PaperModel:
+        """Fit F_s and C_s of every source, find F̂, and fit the AGP."""
+        categorical = domain.categorical
+        objective, cost = [], []
+        default_cost = typical_cost(observations.cost)
+        for source in range(observations.n_sources):
+            valued, costed = observations.valued(source), observations.costed(source)
+            objective.append(_fit(observations.X[valued], observations.y[valued], categorical))
+            cost.append(
+                fit_paper_cost(
+                    observations.X[costed],
+                    observations.cost[costed],
+                    default=default_cost,
+                    categorical=categorical,
+                )
+            )
+        inducing = inducing_locations(observations, objective, self.m)
+        X, y = observations.X[inducing], observations.y[inducing]
+        augmented = _fit(X, y, categorical)
+        horizon = max(PLANNED_EVALUATIONS, int(observations.has_value.sum()))
+        return PaperModel(
+            *_with_pending(observations, objective, augmented, self.m),
+            cost=tuple(cost),
+            rows=inducing,
+            inducing=observations.trial[inducing],
+            incumbent=float(y.min()) if len(y) else 0.0,
+            beta=beta_at(self.beta, max(len(y), 1), horizon),
+        )
+
+    def propose(
+        self,
+        observations: Observations,
+        domain: Domain,
+        *,
+        rng: np.random.Generator,
+        sources: Sequence[int] | None = None,
+        fixed: NDArray[np.float64] | None = None,
+    ) -> Proposal:
+        """Return (s', x') of eq:acquisition, or of eq:correction where that is too close."""
+        allowed = tuple(observations.queryable if sources is None else sources)
+        model = self.fit(observations, domain)
+        acquisition = _Acquisition(model, allowed)
+        starts = observations.X[model.rows]
+        found = maximize(acquisition, domain, rng=rng, starts=starts, fixed=fixed)
+        queried = observations.X[observations.source == found.source]
+        if not _is_near(found.x, queried, self.min_distance):
+            return Proposal(found.source, found.x)
+        source = 0 if 0 in allowed else allowed[0]
+        return self.correct(observations, domain, model, source, rng=rng, fixed=fixed)
+
+    def correct(
+        self,
+        observations: Observations,
+        domain: Domain,
+        model: PaperModel,
+        source: int,
+        *,
+        rng: np.random.Generator,
+        fixed: NDArray[np.float64] | None = None,
+    ) -> Proposal:
+        """Return the location where the source is least known, eq:correction."""
+        queried = observations.X[observations.source == source]
+        found = maximize(
+            _Uncertainty(model.objective[source], source),
+            domain,
+            rng=rng,
+            fixed=fixed,
+            avoid={source: queried},
+        )
+        return Proposal(found.source, found.x)
+
+    def recommend(self, observations: Observations, domain: Domain) -> Incumbent | None:
+        """Return x⁺, the location of ŷ⁺ in F̂.
+
+        Without any evaluation of the preferred source F̂ is empty: the best location of the next
+        source that has one, then.
+        """
+        if not observations.has_value.any():
+            return None
+        model = self.fit(observations, domain)
+        rows = model.rows
+        if not len(rows):
+            rows = observations.valued(int(observations.source[observations.has_value].min()))
+        index = int(rows[np.argmin(observations.y[rows])])
+        x = observations.X[index]
+        preferred = observations.valued(0)
+        same = preferred[_distances(x, observations.X[preferred]) < _SAME_LOCATION]
+        if len(same):
+            index = int(same[np.argmin(observations.y[same])])
+        gp = model.augmented if len(model.rows) else model.objective[observations.source[index]]
+        mean, variance = gp.predict(x[None])
+        return Incumbent(index, len(same) > 0, float(mean[0]), float(np.sqrt(variance[0])))
+
+
+@dataclass(frozen=True)
+class PaperModel:
+    """What the paper's method has fitted, in raw units and in the minimised sense.
+
+    Attributes:
+        objective: F_s of each source, conditioned on what is pending there.
+        augmented: The AGP, conditioned on what is pending.
+        cost: C_s of each source.
+        rows: Rows of the observations that are in F̂.
+        inducing: The numbers of their trials.
+        incumbent: ŷ⁺, the lowest value in F̂.
+        beta: β of the confidence bound.
+    """
+
+    objective: tuple[GaussianProcess, ...]
+    augmented: GaussianProcess
+    cost: tuple[PaperCost, ...]
+    rows: NDArray[np.int_]
+    inducing: NDArray[np.int_]
+    incumbent: float
+    beta: float
+
+    def predict(
+        self, X: NDArray[np.float64], source: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return μ_s and σ_s at X (m, d), each (m,)."""
+        mean, variance = self.objective[source].predict(X)
+        return mean, np.sqrt(variance)
+
+    def predict_cost(
+        self, X: NDArray[np.float64], source: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return p_s and q_s at X (m, d), each (m,)."""
+        mean, variance = self.cost[source].predict(X)
+        return mean, np.sqrt(variance)
+
+    def discrepancy(self, X: NDArray[np.float64], source: int) -> NDArray[np.float64]:
+        """Return η between the AGP and F_s at X (m, d), eq:discrepancy, shape (m,)."""
+        return discrepancy(self.augmented.predict_mean(X), self.objective[source].predict_mean(X))
+
+    def acquisition(self, X: NDArray[np.float64], source: int) -> NDArray[np.float64]:
+        """Return eq:acquisition at X (m, d), shape (m,)."""
+        return _Acquisition(self, (source,)).values(X)[:, 0]
+
+
+def discrepancy(mean: NDArray[np.float64], other_mean: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return η = |μ_s(x) − μ_s̄(x)|, eq:discrepancy."""
+    return np.abs(mean - other_mean)
+
+
+def inducing_locations(
+    observations: Observations, objective: Sequence[GaussianProcess], m: float
+) -> NDArray[np.int_]:
+    """Return the rows of F̂ = F_1 ∪ F̄, in ascending order.
+
+    F̄ holds the evaluations of other sources with η(F_s, F_1, x) < m·σ_1(x).
+    """
+    return _augmented_rows(observations, objective, m, observations.has_value)
+
+
+def _augmented_rows(
+    observations: Observations,
+    objective: Sequence[GaussianProcess],
+    m: float,
+    among: NDArray[np.bool_],
+) -> NDArray[np.int_]:
+    rows = [np.flatnonzero((observations.source == 0) & among)]
+    for source in range(1, observations.n_sources):
+        candidates = np.flatnonzero((observations.source == source) & among)
+        if len(candidates):
+            X = observations.X[candidates]
+            mean, variance = objective[0].predict(X)
+            eta = discrepancy(objective[source].predict_mean(X), mean)
+            rows.append(candidates[eta < m * np.sqrt(variance)])
+    return np.sort(np.concatenate(rows))
+
+
+def _fit(
+    X: NDArray[np.float64], y: NDArray[np.float64], categorical: NDArray[np.bool_]
+) -> GaussianProcess:
+    """Fit a GP as in Section 2: isotropic Matérn 3/2, maximum likelihood."""
+    return fit_gp(X, y, smoothness=1.5, ard=False, categorical=categorical)
+
+
+def _with_pending(
+    observations: Observations,
+    objective: Sequence[GaussianProcess],
+    augmented: GaussianProcess,
+    m: float,
+) -> tuple[tuple[GaussianProcess, ...], GaussianProcess]:
+    """Condition the models on the pending queries, as if each gave the posterior mean.
+
+    The means stay as they are, and the uncertainty near a pending query goes.
+    """
+    pending = observations.pending
+    if not pending.any():
+        return tuple(objective), augmented
+    conditioned = []
+    for source, gp in enumerate(objective):
+        X = observations.X[pending & (observations.source == source)]
+        conditioned.append(gp.condition(X, gp.predict_mean(X)) if len(X) else gp)
+    X = observations.X[_augmented_rows(observations, objective, m, pending)]
+    return tuple(conditioned), augmented.condition(X, augmented.predict_mean(X))
+
+
+@dataclass(frozen=True)
+class _Acquisition:
+    """eq:acquisition over some of the sources."""
+
+    model: PaperModel
+    sources: tuple[int, ...]
+
+    def values(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        mean, variance = self.model.augmented.predict(X)
+        columns = []
+        for source in self.sources:
+            cost = self.model.cost[source].upper(X)
+            eta = discrepancy(mean, self.model.objective[source].predict_mean(X))
+            columns.append(self._formula(mean, variance, cost, eta).value)
+        return np.stack(columns, axis=1)
+
+    def value_and_gradient(
+        self, x: NDArray[np.float64], source: int
+    ) -> tuple[float, NDArray[np.float64]]:
+        X = x[None]
+        mean, variance, dmean, dvariance = self.model.augmented.predict_with_gradient(X)
+        source_mean, _, dsource_mean, _ = self.model.objective[source].predict_with_gradient(X)
+        cost, dcost = self.model.cost[source].upper_with_gradient(X)
+        value, partials = self._formula(mean, variance, cost, discrepancy(mean, source_mean))
+        deta = np.sign(mean - source_mean)[:, None] * (dmean - dsource_mean)
+        gradient = chain(partials, dmean, dvariance, dcost, deta)
+        return float(value[0]), gradient[0]
+
+    def _formula(
+        self,
+        mean: NDArray[np.float64],
+        variance: NDArray[np.float64],
+        cost: NDArray[np.float64],
+        eta: NDArray[np.float64],
+    ) -> Differentiated:
+        return penalized_lcb(
+            mean, variance, cost, eta, incumbent=self.model.incumbent, beta=self.model.beta
+        )
+
+
+@dataclass(frozen=True)
+class _Uncertainty:
+    """σ² of one source, whose maximum is that of σ in eq:correction."""
+
+    gp: GaussianProcess
+    source: int
+
+    @cached_property
+    def sources(self) -> tuple[int, ...]:
+        return (self.source,)
+
+    def values(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        return self.gp.predict(X)[1][:, None]
+
+    def value_and_gradient(
+        self, x: NDArray[np.float64], source: int
+    ) -> tuple[float, NDArray[np.float64]]:
+        _, variance, _, dvariance = self.gp.predict_with_gradient(x[None])
+        return float(variance[0]), dvariance[0]
+
+
+def _distances(x: NDArray[np.float64], X: NDArray[np.float64]) -> NDArray[np.float64]:
+    distances: NDArray[np.float64] = np.linalg.norm(X - x, axis=1)
+    return distances
+
+
+def _is_near(x: NDArray[np.float64], X: NDArray[np.float64], distance: float) -> bool:
+    return bool((_distances(x, X) < distance).any())

@@ -1,0 +1,94 @@
+"""The fitted models of a study, asked by parameters: for looking inside."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+from typing import Any
+
+import numpy as np
+
+from optuna_misowild.space import encode
+
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+    from optuna.distributions import BaseDistribution
+
+    from optuna_misowild.methods import FittedModel
+    from optuna_misowild.source_parameter import Sources
+
+
+class Model:
+    """The models that a sampler has fitted, in raw units and in the minimised sense.
+
+    Objective values are negated if the study maximises. Where a method takes ``params``, it is
+    a dict of parameters (without the source) or a list of them; a dict gives numbers, a list
+    arrays of shape (m,). ``source`` is a choice of the source parameter, by default the
+    preferred one.
+
+    What else the method has fitted is available under its own names. For the paper's method:
+    ``objective[s]`` and ``cost[s]`` (the Gaussian processes of source s, 0 being the preferred
+    one), ``augmented`` (the AGP), ``inducing`` (numbers of the trials in F̂) and ``incumbent``
+    (ŷ⁺).
+    """
+
+    def __init__(
+        self, fitted: FittedModel, space: Mapping[str, BaseDistribution], sources: Sources
+    ) -> None:
+        self._fitted = fitted
+        self._space = space
+        self._sources = sources
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):  # Not set yet, while it is being unpickled.
+            raise AttributeError(name)
+        return getattr(self._fitted, name)
+
+    def predict(self, params: Any, source: Any = None) -> Any:
+        """Return the mean and the standard deviation of a source's objective."""
+        return self._ask(self._fitted.predict, params, source)
+
+    def predict_cost(self, params: Any, source: Any = None) -> Any:
+        """Return the mean and the standard deviation of a source's query cost."""
+        return self._ask(self._fitted.predict_cost, params, source)
+
+    def discrepancy(self, params: Any, source: Any = None) -> Any:
+        """Return how far a source is from the objective: the method's own measure."""
+        return self._ask(self._fitted.discrepancy, params, source)
+
+    def acquisition(self, params: Any, source: Any = None) -> Any:
+        """Return the acquisition of querying a source: the larger, the sooner it is asked."""
+        return self._ask(self._fitted.acquisition, params, source)
+
+    def _ask(self, function: Callable[..., Any], params: Any, source: Any) -> Any:
+        many = not isinstance(params, Mapping)
+        X = self._locations(params if many else [params])
+        if source is None:
+            index = 0
+        elif self._sources.distribution is None:
+            raise ValueError(
+                f"The study has no source parameter {self._sources.name!r}, but `source` is "
+                f"{source!r}."
+            )
+        else:
+            index = self._sources.index_of(source)
+        result = function(X, index)
+        if many:
+            return result
+        if isinstance(result, tuple):
+            return tuple(float(values[0]) for values in result)
+        return float(result[0])
+
+    def _locations(self, params: Sequence[Mapping[str, Any]]) -> NDArray[np.float64]:
+        for values in params:
+            missing = self._space.keys() - values.keys()
+            if missing:
+                raise ValueError(
+                    f"`params` must have all of {sorted(self._space)}, but "
+                    f"{sorted(missing)} are missing in {dict(values)}."
+                )
+        return encode(self._space, params)

@@ -1,0 +1,94 @@
+"""What to take away from a study: the best parameters on the preferred source."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from typing import Any
+
+from optuna.samplers import PartialFixedSampler
+from optuna.study import StudyDirection
+
+from optuna_misowild.samplers import MisoWildSampler
+
+
+if TYPE_CHECKING:
+    from optuna.study import Study
+    from optuna.trial import FrozenTrial
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """The parameters that a method recommends.
+
+    Attributes:
+        params: The parameters, without the source.
+        source: The source that they were observed on: the preferred one if verified. None for a
+            study without a source parameter.
+        value: Observed on the preferred source if verified, else the model's prediction for it;
+            in the sense of the study.
+        std: Standard deviation of the model's prediction there.
+        trial: The trial that they come from.
+        verified: Whether they were observed on the preferred source.
+    """
+
+    params: dict[str, Any]
+    source: Any
+    value: float
+    std: float
+    trial: FrozenTrial | None
+    verified: bool
+    _source_param: str | None = None
+    _preferred_source: Any = None
+
+    def to_enqueue(self) -> dict[str, Any]:
+        """Return the parameters for ``study.enqueue_trial``, with the preferred source."""
+        if self._source_param is None:
+            return dict(self.params)
+        return {**self.params, self._source_param: self._preferred_source}
+
+
+def recommend(study: Study, *, sampler: MisoWildSampler | None = None) -> Recommendation:
+    """Return the parameters that a method recommends, and whether they are verified.
+
+    If they are not, evaluate them once: ``study.enqueue_trial(recommendation.to_enqueue())``.
+
+    Args:
+        study: A study with at least one finished trial that has a value.
+        sampler: The sampler whose method and settings count; by default the study's, or a new
+            ``MisoWildSampler()`` if that is another kind.
+
+    Raises:
+        ValueError: If no trial has finished with a value.
+    """
+    if sampler is None:
+        sampler = _sampler_of(study)
+    view = sampler.view(study)
+    incumbent = sampler.method.recommend(view.observations, view.domain)
+    if incumbent is None:
+        raise ValueError(
+            "There is nothing to recommend yet: none of the study's "
+            f"{len(view.trials)} trials has finished with a value."
+        )
+    sources = view.sources
+    number = int(view.observations.trial[incumbent.index])
+    trial = next(t for t in view.trials if t.number == number)
+    sign = -1.0 if study.direction == StudyDirection.MAXIMIZE else 1.0
+    assert trial.value is not None
+    return Recommendation(
+        params={name: value for name, value in trial.params.items() if name != sources.name},
+        source=sources.choices[view.observations.source[incumbent.index]],
+        value=trial.value if incumbent.verified else sign * incumbent.mean,
+        std=incumbent.std,
+        trial=trial,
+        verified=incumbent.verified,
+        _source_param=None if sources.distribution is None else sources.name,
+        _preferred_source=sources.choices[0],
+    )
+
+
+def _sampler_of(study: Study) -> MisoWildSampler:
+    sampler = study.sampler
+    if isinstance(sampler, PartialFixedSampler):
+        sampler = sampler._base_sampler
+    return sampler if isinstance(sampler, MisoWildSampler) else MisoWildSampler()

@@ -1,0 +1,125 @@
+"""The categorical parameter that names the sources, and their order: 0 is the preferred one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from typing import Any
+
+from optuna.distributions import CategoricalDistribution
+
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from optuna.distributions import BaseDistribution
+    from optuna.trial import FrozenTrial
+
+
+@dataclass(frozen=True)
+class Sources:
+    """The sources of a study.
+
+    Attributes:
+        name: Name of the categorical parameter.
+        distribution: Its distribution, or None for a study without it, which has one source.
+        order: Indices of the choices, the preferred one first.
+        queryable: Indices into ``order`` of the sources that may be queried.
+    """
+
+    name: str
+    distribution: CategoricalDistribution | None
+    order: tuple[int, ...]
+    queryable: tuple[int, ...]
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    @property
+    def choices(self) -> tuple[Any, ...]:
+        """The choices, the preferred one first; (None,) for a study without the parameter."""
+        if self.distribution is None:
+            return (None,)
+        return tuple(self.distribution.choices[i] for i in self.order)
+
+    def index_of(self, choice: Any) -> int:
+        """Return the source index of a choice.
+
+        Raises:
+            ValueError: If it is not a choice.
+        """
+        if self.distribution is None:
+            return 0
+        return self.order.index(int(self.distribution.to_internal_repr(choice)))
+
+    def of_trial(self, params: dict[str, Any]) -> int | None:
+        """Return the source index of a trial's parameters.
+
+        A trial without the parameter is a full evaluation, of source 0. None means that its
+        choice is none of the present ones.
+        """
+        if self.distribution is None or self.name not in params:
+            return 0
+        try:
+            return self.index_of(params[self.name])
+        except ValueError:
+            return None
+
+
+def sources_of(
+    name: str,
+    distribution: BaseDistribution | None,
+    preferred_source: Any,
+    query_sources: Sequence[Any] | None,
+) -> Sources:
+    """Return the sources that a parameter defines.
+
+    Args:
+        name: Name of the parameter.
+        distribution: Its distribution, or None if no trial has it.
+        preferred_source: The preferred choice; None for the first one.
+        query_sources: The choices that may be queried; None for all.
+
+    Raises:
+        ValueError: If the parameter is not categorical, or a named source is not a choice.
+    """
+    if distribution is None:
+        return Sources(name, None, (0,), (0,))
+    if not isinstance(distribution, CategoricalDistribution):
+        raise ValueError(
+            f"The source parameter {name!r} must be suggested with `suggest_categorical`, but "
+            f"its distribution is {distribution}. Rename the parameter, or give the name of the "
+            "categorical one with `source=...`."
+        )
+
+    def position(argument: str, choice: Any) -> int:
+        try:
+            return int(distribution.to_internal_repr(choice))
+        except ValueError:
+            raise ValueError(
+                f"`{argument}` has {choice!r}, which is not a choice of the source parameter "
+                f"{name!r}: {list(distribution.choices)}."
+            ) from None
+
+    preferred = 0 if preferred_source is None else position("preferred_source", preferred_source)
+    n_choices = len(distribution.choices)
+    order = (preferred, *(i for i in range(n_choices) if i != preferred))
+    if query_sources is None:
+        return Sources(name, distribution, order, tuple(range(n_choices)))
+    allowed = {position("query_sources", choice) for choice in query_sources}
+    if preferred not in allowed:
+        raise ValueError(
+            f"`query_sources` must contain the preferred source "
+            f"{distribution.choices[preferred]!r}, but got {list(query_sources)}."
+        )
+    return Sources(
+        name, distribution, order, tuple(i for i, k in enumerate(order) if k in allowed)
+    )
+
+
+def latest_distribution(name: str, trials: Sequence[FrozenTrial]) -> BaseDistribution | None:
+    """Return the distribution of the source parameter in the latest trial that has it."""
+    for trial in reversed(trials):
+        if name in trial.distributions:
+            return trial.distributions[name]
+    return None

@@ -1,0 +1,151 @@
+"""Optuna's distributions to and from the unit cube."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+from typing import Any
+
+import numpy as np
+from optuna.distributions import CategoricalDistribution
+from optuna.distributions import FloatDistribution
+from optuna.distributions import IntDistribution
+
+from optuna_misowild.domain import Domain
+
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+    from optuna.distributions import BaseDistribution
+
+
+# A numerical grid with more values than this is continuous to the models: the step is then
+# smaller than anything that they resolve, and `from_unit` rounds to it all the same.
+MAX_GRID_SIZE = 1024
+
+
+def n_values(distribution: BaseDistribution) -> int | None:
+    """Return how many values a distribution has, or None if it is continuous."""
+    if isinstance(distribution, CategoricalDistribution):
+        return len(distribution.choices)
+    if isinstance(distribution, IntDistribution):
+        return (distribution.high - distribution.low) // distribution.step + 1
+    assert isinstance(distribution, FloatDistribution)
+    if distribution.step is None:
+        return None
+    return round((distribution.high - distribution.low) / distribution.step) + 1
+
+
+def to_unit(distribution: BaseDistribution, value: Any) -> float:
+    """Return the coordinate in [0, 1] of a parameter value.
+
+    Values on a grid are padded by half a step at both ends, so that each takes an equal share
+    of [0, 1] (of the logarithmic range, if the scale is logarithmic). Values outside the range
+    are clipped into it.
+
+    Args:
+        distribution: The distribution of the parameter.
+        value: A value of it, in Optuna's external representation.
+
+    Raises:
+        ValueError: If a categorical value is not one of the choices.
+    """
+    if isinstance(distribution, CategoricalDistribution):
+        index = distribution.to_internal_repr(value)
+        return (int(index) + 0.5) / len(distribution.choices)
+    assert isinstance(distribution, (FloatDistribution, IntDistribution))
+    value = min(max(value, distribution.low), distribution.high)
+    if distribution.log:
+        low, high = _log_bounds(distribution)
+        return float((math.log(value) - low) / (high - low)) if high > low else 0.5
+    count = n_values(distribution)
+    if count is None:
+        # Halves, since high − low overflows for the widest ranges.
+        width = distribution.high / 2 - distribution.low / 2
+        return float((value / 2 - distribution.low / 2) / width) if width > 0 else 0.5
+    assert distribution.step is not None
+    index = int(round((value - distribution.low) / distribution.step))
+    return (min(index, count - 1) + 0.5) / count
+
+
+def from_unit(distribution: BaseDistribution, u: float) -> Any:
+    """Return the parameter value, in Optuna's external representation, at a coordinate.
+
+    The inverse of :func:`to_unit`; the result is always inside the distribution and a plain
+    Python object.
+
+    Args:
+        distribution: The distribution of the parameter.
+        u: The coordinate, in [0, 1].
+    """
+    u = min(max(float(u), 0.0), 1.0)
+    count = n_values(distribution)
+    if isinstance(distribution, CategoricalDistribution):
+        assert count is not None
+        return distribution.choices[min(int(u * count), count - 1)]
+    assert isinstance(distribution, (FloatDistribution, IntDistribution))
+    value: float
+    if distribution.log:
+        low, high = _log_bounds(distribution)
+        value = math.exp(low + u * (high - low))
+        if isinstance(distribution, IntDistribution):
+            value = round(value)
+    elif count is None:
+        value = distribution.low * (1.0 - u) + distribution.high * u
+    else:
+        assert distribution.step is not None
+        value = distribution.low + min(int(u * count), count - 1) * distribution.step
+    value = min(max(value, distribution.low), distribution.high)
+    return int(value) if isinstance(distribution, IntDistribution) else float(value)
+
+
+def _log_bounds(distribution: FloatDistribution | IntDistribution) -> tuple[float, float]:
+    padding = 0.5 if isinstance(distribution, IntDistribution) else 0.0
+    return math.log(distribution.low - padding), math.log(distribution.high + padding)
+
+
+def encode(
+    space: Mapping[str, BaseDistribution], params: Sequence[Mapping[str, Any]]
+) -> NDArray[np.float64]:
+    """Return the locations of parameter sets in the unit cube, shape (n, d).
+
+    The columns follow the order of ``space``.
+    """
+    X = np.empty((len(params), len(space)))
+    for i, values in enumerate(params):
+        for j, (name, distribution) in enumerate(space.items()):
+            X[i, j] = to_unit(distribution, values[name])
+    return X
+
+
+def decode(space: Mapping[str, BaseDistribution], x: NDArray[np.float64]) -> dict[str, Any]:
+    """Return the parameters at a location of the unit cube, the inverse of :func:`encode`."""
+    return {name: from_unit(dist, u) for (name, dist), u in zip(space.items(), x, strict=True)}
+
+
+def domain_of(space: Mapping[str, BaseDistribution]) -> Domain:
+    """Return the search space as the numerical layer sees it."""
+    return Domain(
+        grids=tuple(_grid(distribution) for distribution in space.values()),
+        categorical=np.array(
+            [isinstance(dist, CategoricalDistribution) for dist in space.values()], dtype=bool
+        ),
+    )
+
+
+def _grid(distribution: BaseDistribution) -> NDArray[np.float64] | None:
+    count = n_values(distribution)
+    if count is None:
+        return None
+    if isinstance(distribution, CategoricalDistribution):
+        return (np.arange(count) + 0.5) / count
+    if count > MAX_GRID_SIZE:
+        return None
+    assert isinstance(distribution, (FloatDistribution, IntDistribution))
+    if not distribution.log:
+        return (np.arange(count) + 0.5) / count
+    values = range(int(distribution.low), int(distribution.high) + 1)
+    return np.array([to_unit(distribution, value) for value in values])

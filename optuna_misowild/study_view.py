@@ -1,0 +1,108 @@
+"""What a sampler knows of a study at one moment: read from the trials, never remembered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+from typing import Any
+
+from optuna.search_space import intersection_search_space
+
+from optuna_misowild.records import observe
+from optuna_misowild.source_parameter import Sources
+from optuna_misowild.source_parameter import latest_distribution
+from optuna_misowild.source_parameter import sources_of
+from optuna_misowild.space import domain_of
+
+
+if TYPE_CHECKING:
+    from optuna.distributions import BaseDistribution
+    from optuna.study import Study
+    from optuna.trial import FrozenTrial
+
+    from optuna_misowild.domain import Domain
+    from optuna_misowild.observations import Observations
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How the trials of a study are to be read; see ``MisoWildSampler`` for the meanings."""
+
+    source: str = "source"
+    preferred_source: Any = None
+    query_sources: tuple[Any, ...] | None = None
+    cost_attr: str = "cost"
+    budget: float | None = None
+
+    def sources(self, distribution: BaseDistribution | None) -> Sources:
+        """Return the sources that a distribution of the source parameter defines."""
+        return sources_of(self.source, distribution, self.preferred_source, self.query_sources)
+
+
+class StudyView:
+    """The trials of a study, and what follows from them.
+
+    Args:
+        study: The study.
+        settings: How to read it.
+        asking: Number of the trial that asks, which is no observation; None if none does.
+    """
+
+    def __init__(self, study: Study, settings: Settings, asking: int | None = None) -> None:
+        self.study = study
+        self.settings = settings
+        self.asking = asking
+        self.trials: list[FrozenTrial] = study.get_trials(deepcopy=False)
+
+    @cached_property
+    def sources(self) -> Sources:
+        """The sources, as far as any trial has named them."""
+        return self.settings.sources(latest_distribution(self.settings.source, self.trials))
+
+    @cached_property
+    def space(self) -> dict[str, BaseDistribution]:
+        """The parameters that every completed trial has, without the source.
+
+        As in Optuna's own model-based samplers. Parameters of a single value tell nothing.
+        """
+        return {
+            name: distribution
+            for name, distribution in intersection_search_space(self.trials).items()
+            if name != self.settings.source and not distribution.single()
+        }
+
+    @cached_property
+    def domain(self) -> Domain:
+        """The space as the numerical layer sees it."""
+        return domain_of(self.space)
+
+    @cached_property
+    def observations(self) -> Observations:
+        """What the trials tell over the space."""
+        return self._observe(self.space, self.trials)
+
+    @cached_property
+    def design_observations(self) -> Observations:
+        """The same without locations: known from the first trial on."""
+        return self._observe({}, self.trials)
+
+    def pending_since(self) -> Observations:
+        """Return what other workers have decided after this view was taken."""
+        seen = set(self.observations.trial[self.observations.pending])
+        trials = self.study.get_trials(deepcopy=False)
+        new = [t for t in trials if not t.state.is_finished() and t.number not in seen]
+        return self._observe(self.space, new)
+
+    def _observe(
+        self, space: dict[str, BaseDistribution], trials: list[FrozenTrial]
+    ) -> Observations:
+        return observe(
+            self.study,
+            trials,
+            sources=self.sources,
+            space=space,
+            cost_attr=self.settings.cost_attr,
+            budget=self.settings.budget,
+            exclude=self.asking,
+        )

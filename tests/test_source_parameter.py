@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+from typing import Any
+
+from optuna.distributions import CategoricalDistribution
+from optuna.distributions import FloatDistribution
+from optuna.distributions import IntDistribution
+import pytest
+
+from optuna_misowild.source_parameter import sources_of
+
+
+CHOICES = CategoricalDistribution(("full", "40%", "10%"))
+
+
+def test_the_first_choice_is_preferred_by_default() -> None:
+    sources = sources_of("source", CHOICES, None, None)
+    assert sources.choices == ("full", "40%", "10%")
+    assert sources.queryable == (0, 1, 2)
+
+
+def test_the_preferred_choice_comes_first() -> None:
+    sources = sources_of("source", CHOICES, "40%", None)
+    assert sources.choices == ("40%", "full", "10%")
+    assert [sources.index_of(c) for c in CHOICES.choices] == [1, 0, 2]
+
+
+def test_query_sources_are_positions_in_that_order() -> None:
+    sources = sources_of("source", CHOICES, "40%", ["10%", "40%"])
+    assert sources.queryable == (0, 2)
+
+
+def test_without_the_parameter_there_is_one_source() -> None:
+    sources = sources_of("source", None, None, None)
+    assert len(sources) == 1
+    assert sources.choices == (None,)
+    assert sources.of_trial({"x": 1.0}) == 0
+
+
+def test_a_trial_without_the_parameter_is_a_full_evaluation() -> None:
+    sources = sources_of("source", CHOICES, "10%", None)
+    assert sources.of_trial({"x": 1.0}) == 0
+    assert sources.of_trial({"source": "full"}) == 1
+    assert sources.of_trial({"source": "gone"}) is None
+
+
+def test_choices_of_mixed_type() -> None:
+    sources = sources_of("source", CategoricalDistribution((None, 0, "full", True)), True, None)
+    assert sources.choices == (True, None, 0, "full")
+    assert sources.index_of(None) == 1
+
+
+@pytest.mark.parametrize(
+    "distribution", [FloatDistribution(0.1, 1.0), IntDistribution(1, 5)], ids=repr
+)
+def test_a_numerical_source_parameter_is_refused(distribution: Any) -> None:
+    with pytest.raises(ValueError, match="'fidelity' must be suggested with `suggest_categor"):
+        sources_of("fidelity", distribution, None, None)
+
+
+def test_unknown_choices_are_refused() -> None:
+    with pytest.raises(ValueError, match="`preferred_source` has 'all'.*'full', '40%', '10%'"):
+        sources_of("source", CHOICES, "all", None)
+    with pytest.raises(ValueError, match="`query_sources` has '5%'"):
+        sources_of("source", CHOICES, None, ["full", "5%"])
+    with pytest.raises(ValueError, match="must contain the preferred source 'full'"):
+        sources_of("source", CHOICES, None, ["10%"])

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import settings
+from hypothesis import strategies as st
+import numpy as np
+from optuna.distributions import BaseDistribution
+from optuna.distributions import CategoricalDistribution
+from optuna.distributions import FloatDistribution
+from optuna.distributions import IntDistribution
+import pytest
+
+from optuna_misowild.space import decode
+from optuna_misowild.space import domain_of
+from optuna_misowild.space import encode
+from optuna_misowild.space import from_unit
+from optuna_misowild.space import to_unit
+
+
+DISTRIBUTIONS: list[BaseDistribution] = [
+    FloatDistribution(-1.0, 3.0),
+    FloatDistribution(1e-9, 1e3, log=True),
+    FloatDistribution(-1e308, 1e308),
+    FloatDistribution(-10.2, 10.2, step=0.1),
+    FloatDistribution(2.0, 2.0),
+    FloatDistribution(2.0, 2.0, log=True),
+    IntDistribution(-10, 10),
+    IntDistribution(0, 9, step=3),
+    IntDistribution(1, 1000, log=True),
+    IntDistribution(1, 10**9),
+    IntDistribution(1, 10**9, log=True),
+    IntDistribution(7, 7),
+    CategoricalDistribution((None, 0, "full", 2.5)),
+    CategoricalDistribution(("only",)),
+]
+
+
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS, ids=repr)
+@given(u=st.floats(0.0, 1.0))
+@settings(max_examples=50, deadline=None)
+def test_any_coordinate_gives_a_value_inside_that_is_its_own_inverse(
+    distribution: BaseDistribution, u: float
+) -> None:
+    value = from_unit(distribution, u)
+    assert distribution._contains(distribution.to_internal_repr(value))
+    assert not isinstance(value, np.generic)
+    again = from_unit(distribution, to_unit(distribution, value))
+    assert type(again) is type(value)
+    if isinstance(distribution, FloatDistribution):
+        assert again == pytest.approx(value, rel=1e-9, abs=1e-9)
+    else:
+        assert again == value
+
+
+def test_values_on_a_grid_take_equal_shares() -> None:
+    distribution = IntDistribution(1, 4)
+    assert [to_unit(distribution, value) for value in (1, 2, 3, 4)] == [0.125, 0.375, 0.625, 0.875]
+    assert [from_unit(distribution, u) for u in (0.0, 0.24, 0.26, 0.99, 1.0)] == [1, 1, 2, 4, 4]
+
+
+def test_log_scale() -> None:
+    distribution = FloatDistribution(1e-2, 1e2, log=True)
+    assert to_unit(distribution, 1.0) == pytest.approx(0.5)
+    assert from_unit(distribution, 0.75) == pytest.approx(10.0)
+    # Half a step of padding on the logarithmic scale: [ln 0.5, ln 3.5].
+    assert to_unit(IntDistribution(1, 3, log=True), 1) == pytest.approx(np.log(2.0) / np.log(7.0))
+
+
+@pytest.mark.parametrize("value, u", [(-5.0, 0.0), (99.0, 1.0)])
+def test_values_outside_the_range_are_clipped(value: float, u: float) -> None:
+    assert to_unit(FloatDistribution(0.0, 10.0), value) == u
+
+
+def test_a_value_that_is_no_choice_is_refused() -> None:
+    with pytest.raises(ValueError, match="not in"):
+        to_unit(CategoricalDistribution(("a", "b")), "c")
+
+
+def test_encode_and_decode_follow_the_order_of_the_space() -> None:
+    space = {
+        "b": FloatDistribution(0.0, 4.0),
+        "a": CategoricalDistribution(("x", "y")),
+    }
+    X = encode(space, [{"a": "y", "b": 1.0}, {"b": 4.0, "a": "x"}])
+    np.testing.assert_allclose(X, [[0.25, 0.75], [1.0, 0.25]])
+    assert decode(space, X[0]) == {"b": 1.0, "a": "y"}
+    assert encode(space, []).shape == (0, 2)
+
+
+def test_domain_of() -> None:
+    domain = domain_of(
+        {
+            "x": FloatDistribution(0.0, 1.0),
+            "n": IntDistribution(1, 4),
+            "huge": IntDistribution(1, 10**9),
+            "log": IntDistribution(1, 3, log=True),
+            "c": CategoricalDistribution(("a", "b")),
+        }
+    )
+    assert [None if grid is None else len(grid) for grid in domain.grids] == [None, 4, None, 3, 2]
+    assert domain.categorical.tolist() == [False, False, False, False, True]
+    log_grid = domain.grids[3]
+    assert log_grid is not None
+    for value, u in zip((1, 2, 3), log_grid, strict=True):
+        assert from_unit(IntDistribution(1, 3, log=True), u) == value
