@@ -1,0 +1,1 @@
+"""Benchmarks: what the samplers find for their money, and how long they think."""

@@ -1,0 +1,105 @@
+"""What a benchmark problem is: several sources over one box, each with a value and a cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats.qmc import Sobol
+
+
+if TYPE_CHECKING:
+    import optuna
+
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A real parameter, sampled on a linear or logarithmic scale."""
+
+    name: str
+    low: float
+    high: float
+    log: bool = False
+
+    def scale(self, u: Array) -> Array:
+        """Map [0, 1] to the parameter's range."""
+        if self.log:
+            return np.exp(np.log(self.low) + u * np.log(self.high / self.low))
+        return self.low + u * (self.high - self.low)
+
+
+@dataclass(frozen=True)
+class Source:
+    """One source: functions of locations (..., d), in natural units, to arrays (...).
+
+    ``noise`` is the standard deviation of what an observation adds to the value.
+    """
+
+    value: Callable[[Array], Array]
+    cost: Callable[[Array], Array]
+    noise: float = 0.0
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A function to minimise, f_1, that other sources approximate.
+
+    Attributes:
+        name: Its name on the command line.
+        parameters: The search space.
+        sources: The first is the preferred one, f_1.
+        minimum: Lowest value of f_1.
+        evaluations: The budget, as a number of evaluations of f_1 of mean cost.
+        normalised: Whether regrets are divided by (median of f_1 − minimum); if not, they are
+            in the units of f_1.
+    """
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    sources: tuple[Source, ...]
+    minimum: float
+    evaluations: float
+    normalised: bool = True
+
+    def evaluate(self, source: int, x: Array) -> tuple[Array, Array]:
+        """Return the noise-free values and the costs of a source at x (..., d)."""
+        return self.sources[source].value(x), self.sources[source].cost(x)
+
+    def suggest(self, trial: optuna.Trial) -> Array:
+        """Let Optuna suggest a location, shape (d,)."""
+        return np.array(
+            [trial.suggest_float(p.name, p.low, p.high, log=p.log) for p in self.parameters]
+        )
+
+    def location(self, params: dict[str, float]) -> Array:
+        """Return the location that Optuna's parameters describe, shape (d,)."""
+        return np.array([params[p.name] for p in self.parameters])
+
+    def regret(self, x: Array) -> Array:
+        """Return (f_1(x) − minimum) / (median of f_1 − minimum), noise-free.
+
+        So 0 is the optimum and 1 is as good as half of all points.
+        """
+        regret = self.sources[0].value(x) - self.minimum
+        if self.normalised:
+            regret = regret / (np.median(self.sources[0].value(self.sample)) - self.minimum)
+        return np.maximum(regret, 0.0)
+
+    @cached_property
+    def budget(self) -> float:
+        """The total cost that a method may spend."""
+        return self.evaluations * float(np.mean(self.sources[0].cost(self.sample)))
+
+    @cached_property
+    def sample(self) -> Array:
+        """Points spread evenly over the search space, shape (m, d)."""
+        u = Sobol(len(self.parameters), seed=0).random_base2(13)
+        columns = [p.scale(u[:, i]) for i, p in enumerate(self.parameters)]
+        return np.stack(columns, axis=-1)
