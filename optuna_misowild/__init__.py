@@ -1,10 +1,13 @@
 """An Optuna sampler for several information sources with location-dependent costs."""
 
+from optuna_misowild.budget import CostBudgetCallback
 from optuna_misowild.budget import cumulated_cost
+from optuna_misowild.methods.carbo import CostCooling
 from optuna_misowild.methods.paper import PaperMethod
 from optuna_misowild.model import Model
 from optuna_misowild.recommendation import Recommendation
 from optuna_misowild.recommendation import recommend
+from optuna_misowild.samplers import CarboCoolingSampler
 from optuna_misowild.samplers import MisoWildSampler
 from optuna_misowild.sources import stratified_sources
 
@@ -12,6 +15,9 @@ from optuna_misowild.sources import stratified_sources
 __version__ = "0.1.0"
 
 __all__ = [
+    "CarboCoolingSampler",
+    "CostBudgetCallback",
+    "CostCooling",
     "MisoWildSampler",
     "Model",
     "PaperMethod",

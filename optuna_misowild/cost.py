@@ -60,6 +60,14 @@ class LogCost(GaussianProcess):
         """Return ĉ_s = exp(mean of log c_s) at X (m, d), shape (m,)."""
         return np.exp(np.minimum(self.predict_mean(X), _LARGEST_LOG))
 
+    def mean_and_std(
+        self, X: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the mean and the standard deviation of c_s at X (m, d), each (m,)."""
+        mean, variance = self.predict(X)
+        expected: NDArray[np.float64] = np.exp(np.minimum(mean + 0.5 * variance, _LARGEST_LOG))
+        return expected, expected * np.sqrt(np.expm1(variance))
+
     def log_expected_power(self, X: NDArray[np.float64], exponent: float) -> NDArray[np.float64]:
         """Return log E[c_s(x)^exponent] at X (m, d), shape (m,).
 

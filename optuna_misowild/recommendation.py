@@ -9,6 +9,7 @@ from typing import Any
 from optuna.samplers import PartialFixedSampler
 from optuna.study import StudyDirection
 
+from optuna_misowild.base_sampler import MethodSampler
 from optuna_misowild.samplers import MisoWildSampler
 
 
@@ -48,7 +49,7 @@ class Recommendation:
         return {**self.params, self._source_param: self._preferred_source}
 
 
-def recommend(study: Study, *, sampler: MisoWildSampler | None = None) -> Recommendation:
+def recommend(study: Study, *, sampler: MethodSampler | None = None) -> Recommendation:
     """Return the parameters that a method recommends, and whether they are verified.
 
     If they are not, evaluate them once: ``study.enqueue_trial(recommendation.to_enqueue())``.
@@ -87,8 +88,8 @@ def recommend(study: Study, *, sampler: MisoWildSampler | None = None) -> Recomm
     )
 
 
-def _sampler_of(study: Study) -> MisoWildSampler:
+def _sampler_of(study: Study) -> MethodSampler:
     sampler = study.sampler
     if isinstance(sampler, PartialFixedSampler):
         sampler = sampler._base_sampler
-    return sampler if isinstance(sampler, MisoWildSampler) else MisoWildSampler()
+    return sampler if isinstance(sampler, MethodSampler) else MisoWildSampler()

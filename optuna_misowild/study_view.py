@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 from typing import Any
 
 from optuna.search_space import intersection_search_space
 
+from optuna_misowild import arguments
 from optuna_misowild.records import observe
 from optuna_misowild.source_parameter import Sources
 from optuna_misowild.source_parameter import latest_distribution
@@ -17,6 +19,8 @@ from optuna_misowild.space import domain_of
 
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from optuna.distributions import BaseDistribution
     from optuna.study import Study
     from optuna.trial import FrozenTrial
@@ -27,17 +31,40 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Settings:
-    """How the trials of a study are to be read; see ``MisoWildSampler`` for the meanings."""
+    """How the trials of a study are to be read.
+
+    Args:
+        source: Name of the source parameter.
+        preferred_source: The preferred choice; None for the first one.
+        query_sources: The choices that may be queried; None for all.
+        cost_attr: User attribute of a trial that holds its cost.
+        budget: The total cost that may be spent, or None.
+        only_preferred: Whether only the preferred source may be queried.
+
+    Raises:
+        TypeError: If an argument has the wrong type.
+        ValueError: If an argument has a value that makes no sense.
+    """
 
     source: str = "source"
     preferred_source: Any = None
-    query_sources: tuple[Any, ...] | None = None
+    query_sources: Sequence[Any] | None = None
     cost_attr: str = "cost"
     budget: float | None = None
+    only_preferred: bool = False
+
+    def __post_init__(self) -> None:
+        arguments.text("source", self.source)
+        if self.query_sources is not None:
+            arguments.choices("query_sources", self.query_sources)
+        arguments.text("cost_attr", self.cost_attr)
+        if self.budget is not None:
+            arguments.number("budget", self.budget, positive=True)
 
     def sources(self, distribution: BaseDistribution | None) -> Sources:
         """Return the sources that a distribution of the source parameter defines."""
-        return sources_of(self.source, distribution, self.preferred_source, self.query_sources)
+        sources = sources_of(self.source, distribution, self.preferred_source, self.query_sources)
+        return replace(sources, queryable=(0,)) if self.only_preferred else sources
 
 
 class StudyView:
@@ -86,6 +113,11 @@ class StudyView:
     def design_observations(self) -> Observations:
         """The same without locations: known from the first trial on."""
         return self._observe({}, self.trials)
+
+    @property
+    def spent(self) -> float:
+        """What all trials together have cost."""
+        return self.design_observations.spent
 
     def pending_since(self) -> Observations:
         """Return what other workers have decided after this view was taken."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,6 +26,8 @@ from optuna_misowild.gp import GaussianProcess
 from optuna_misowild.gp import fit_gp
 from optuna_misowild.maximize import maximize
 from optuna_misowild.methods import Incumbent
+from optuna_misowild.methods.exploration import Uncertainty
+from optuna_misowild.methods.exploration import distances
 from optuna_misowild.observations import Proposal
 
 
@@ -135,7 +136,8 @@ class PaperMethod:
         starts = observations.X[model.rows]
         found = maximize(acquisition, domain, rng=rng, starts=starts, fixed=fixed)
         queried = observations.X[observations.source == found.source]
-        if not _is_near(found.x, queried, self.min_distance):
+        nearest = distances(found.x[None], queried, domain.categorical)
+        if not (nearest < self.min_distance).any():
             return Proposal(found.source, found.x)
         source = 0 if 0 in allowed else allowed[0]
         return self.correct(observations, domain, model, source, rng=rng, fixed=fixed)
@@ -153,7 +155,7 @@ class PaperMethod:
         """Return the location where the source is least known, eq:correction."""
         queried = observations.X[observations.source == source]
         found = maximize(
-            _Uncertainty(model.objective[source], source),
+            Uncertainty(model.objective[source], (source,)),
             domain,
             rng=rng,
             fixed=fixed,
@@ -176,7 +178,8 @@ class PaperMethod:
         index = int(rows[np.argmin(observations.y[rows])])
         x = observations.X[index]
         preferred = observations.valued(0)
-        same = preferred[_distances(x, observations.X[preferred]) < _SAME_LOCATION]
+        distance = distances(x[None], observations.X[preferred], domain.categorical)[0]
+        same = preferred[distance < _SAME_LOCATION]
         if len(same):
             index = int(same[np.argmin(observations.y[same])])
         gp = model.augmented if len(model.rows) else model.objective[observations.source[index]]
@@ -327,33 +330,3 @@ class _Acquisition:
         return penalized_lcb(
             mean, variance, cost, eta, incumbent=self.model.incumbent, beta=self.model.beta
         )
-
-
-@dataclass(frozen=True)
-class _Uncertainty:
-    """σ² of one source, whose maximum is that of σ in eq:correction."""
-
-    gp: GaussianProcess
-    source: int
-
-    @cached_property
-    def sources(self) -> tuple[int, ...]:
-        return (self.source,)
-
-    def values(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
-        return self.gp.predict(X)[1][:, None]
-
-    def value_and_gradient(
-        self, x: NDArray[np.float64], source: int
-    ) -> tuple[float, NDArray[np.float64]]:
-        _, variance, _, dvariance = self.gp.predict_with_gradient(x[None])
-        return float(variance[0]), dvariance[0]
-
-
-def _distances(x: NDArray[np.float64], X: NDArray[np.float64]) -> NDArray[np.float64]:
-    distances: NDArray[np.float64] = np.linalg.norm(X - x, axis=1)
-    return distances
-
-
-def _is_near(x: NDArray[np.float64], X: NDArray[np.float64], distance: float) -> bool:
-    return bool((_distances(x, X) < distance).any())

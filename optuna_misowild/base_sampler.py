@@ -1,0 +1,322 @@
+"""What the samplers share: from Optuna's calls to a method's proposal, and back."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+from typing import Any
+
+import numpy as np
+from optuna.samplers import BaseSampler
+from optuna.samplers import PartialFixedSampler
+from optuna.trial import TrialState
+
+from optuna_misowild import arguments
+from optuna_misowild import records
+from optuna_misowild.design import latin_hypercube_coordinate
+from optuna_misowild.model import Model
+from optuna_misowild.observations import Proposal
+from optuna_misowild.space import decode
+from optuna_misowild.space import from_unit
+from optuna_misowild.space import to_unit
+from optuna_misowild.study_view import Settings
+from optuna_misowild.study_view import StudyView
+
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from collections.abc import Sequence
+
+    from optuna.distributions import BaseDistribution
+    from optuna.study import Study
+    from optuna.trial import FrozenTrial
+
+    from optuna_misowild.methods import Method
+
+
+# Workers that ask at the same moment look this often at what the others have chosen meanwhile.
+_MAX_REVISIONS = 3
+# Two queries of a source that are closer than this in the unit cube are the same.
+_SAME_POINT = 1e-3
+
+
+class MethodSampler(BaseSampler):
+    """What the samplers share: Optuna's contract on the one side, a method on the other.
+
+    It keeps no state but its settings: what is known of a study is read from its trials.
+
+    Args:
+        method: What chooses the queries.
+        settings: How the trials are to be read.
+        n_startup_trials: Number of rows of the initial design.
+        independent_sampler: Sampler for parameters that not all trials have, or None.
+        warn_independent_sampling: Whether to warn when it is used.
+        seed: Seed of the suggestions, or None.
+    """
+
+    def __init__(
+        self,
+        *,
+        method: Method,
+        settings: Settings,
+        n_startup_trials: int,
+        independent_sampler: BaseSampler | None,
+        warn_independent_sampling: bool,
+        seed: int | None,
+    ) -> None:
+        self._method = method
+        self._settings = settings
+        self._n_startup_trials = arguments.integer("n_startup_trials", n_startup_trials, least=1)
+        if independent_sampler is not None and not isinstance(independent_sampler, BaseSampler):
+            raise TypeError(
+                "`independent_sampler` must be an Optuna sampler or None, but got "
+                f"{independent_sampler!r}."
+            )
+        self._independent_sampler = independent_sampler
+        self._warn_independent_sampling = arguments.flag(
+            "warn_independent_sampling", warn_independent_sampling
+        )
+        self._seed = None if seed is None else arguments.integer("seed", seed, least=0)
+        # What has been said to the user already, and need not be said again.
+        self._warned_trials: set[int] = set()
+        self._warned_budget = False
+
+    def reseed_rng(self) -> None:
+        # Nothing of our own to reseed: every trial has a random stream of its own, given by the
+        # seed and the trial's number, so that parallel trials differ already.
+        if self._independent_sampler is not None:
+            self._independent_sampler.reseed_rng()
+
+    # The calls that a trial makes, in their order.
+
+    def before_trial(self, study: Study, trial: FrozenTrial) -> None:
+        if self._independent_sampler is not None:
+            self._independent_sampler.before_trial(study, trial)
+
+    def infer_relative_search_space(
+        self, study: Study, trial: FrozenTrial
+    ) -> dict[str, BaseDistribution]:
+        view = self.view(study)
+        space = dict(view.space)
+        if space and view.sources.distribution is not None:
+            space[self._settings.source] = view.sources.distribution
+        return space
+
+    def sample_relative(
+        self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
+    ) -> dict[str, Any]:
+        self._raise_error_if_multi_objective(study)
+        view = StudyView(study, self._settings, asking=trial.number)
+        self._warn_malformed_costs(view.trials)
+        self._warn_spent_budget(view)
+        fixed = _fixed_params(study, trial)
+        slot = self._design_slot(view, fixed)
+        if slot is not None:
+            # Through `sample_independent`, parameter by parameter: not all are known yet.
+            records.write_row(study, trial, *slot)
+            return {}
+        if not search_space:
+            return {}
+        return self._propose(view, trial, search_space, fixed)
+
+    def sample_independent(
+        self,
+        study: Study,
+        trial: FrozenTrial,
+        param_name: str,
+        param_distribution: BaseDistribution,
+    ) -> Any:
+        self._raise_error_if_multi_objective(study)
+        slot = records.read_row(study, trial)
+        if param_name == self._settings.source:
+            sources = self._settings.sources(param_distribution)
+            index = slot[0] if slot is not None and slot[0] in sources.queryable else 0
+            return sources.choices[index]
+        if slot is not None:
+            u = latin_hypercube_coordinate(
+                self._entropy(study), param_name, slot[1], self._n_startup_trials
+            )
+            return from_unit(param_distribution, u)
+        self._warn_independent(study, trial, param_name)
+        if self._independent_sampler is not None:
+            return self._independent_sampler.sample_independent(
+                study, trial, param_name, param_distribution
+            )
+        rng = np.random.default_rng([self._entropy(study), trial.number, *param_name.encode()])
+        return from_unit(param_distribution, rng.random())
+
+    def after_trial(
+        self,
+        study: Study,
+        trial: FrozenTrial,
+        state: TrialState,
+        values: Sequence[float] | None,
+    ) -> None:
+        # The objective has been paid for: whatever goes wrong here must not lose the trial.
+        try:
+            self._record(study, trial)
+            if self._independent_sampler is not None:
+                self._independent_sampler.after_trial(study, trial, state, values)
+        except Exception as error:
+            records.logger.warning(
+                f"Recording the source and the cost of trial {trial.number} failed with "
+                f"{error!r}. The trial is kept."
+            )
+
+    def _record(self, study: Study, trial: FrozenTrial) -> None:
+        cost_attr = self._settings.cost_attr
+        if cost_attr in trial.user_attrs:
+            self._warn_malformed_costs([trial])
+        elif not records.has_own_unit(study.get_trials(deepcopy=False), cost_attr):
+            records.write_duration_as_cost(study, trial, cost_attr)
+        distribution = trial.distributions.get(self._settings.source)
+        index = self._settings.sources(distribution).of_trial(trial.params)
+        assert index is not None
+        records.write_source(study, trial, index, constrained=distribution is not None)
+
+    # How a trial is chosen.
+
+    def _design_slot(self, view: StudyView, fixed: Mapping[str, Any]) -> tuple[int, int] | None:
+        """Return the (source, row) of the initial design for the trial that asks, or None."""
+        observations = view.design_observations
+        allowed = self._allowed_sources(view, fixed)
+        wanted = [
+            pair
+            for pair in self._method.design(observations, self._n_startup_trials)
+            if pair[0] in allowed
+        ]
+        # Earlier trials that have just been started take the slots before this one's, whether
+        # or not they have got to say so: workers that ask at once get different slots.
+        assert view.asking is not None
+        ahead = sum(records.is_undecided(t) for t in view.trials if t.number < view.asking)
+        if ahead < len(wanted):
+            return wanted[ahead]
+        if len(observations.valued(0)) > 0:
+            return None
+        # Nothing to build a model on yet: one more location of the (preferred) source.
+        taken = observations.row[observations.source == allowed[0]]
+        row = max(int(taken.max(initial=-1)) + 1, self._n_startup_trials)
+        return allowed[0], row + ahead - len(wanted)
+
+    def _propose(
+        self,
+        view: StudyView,
+        trial: FrozenTrial,
+        search_space: Mapping[str, BaseDistribution],
+        fixed: Mapping[str, Any],
+    ) -> dict[str, Any]:
+        """Return what the method suggests, and other workers have not chosen meanwhile."""
+        study = view.study
+        for revision in range(_MAX_REVISIONS + 1):
+            rng = np.random.default_rng([self._entropy(study), trial.number, revision])
+            allowed = self._allowed_sources(view, fixed)
+            location = np.array(
+                [
+                    to_unit(distribution, fixed[name]) if name in fixed else math.nan
+                    for name, distribution in view.space.items()
+                ]
+            )
+            if revision < _MAX_REVISIONS:
+                proposal = self._method.propose(
+                    view.observations, view.domain, rng=rng, sources=allowed, fixed=location
+                )
+            else:  # The others always chose the same: keep out of their way.
+                x = np.where(np.isnan(location), rng.random(len(location)), location)
+                proposal = Proposal(allowed[0], view.domain.snap(x))
+            params = decode(view.space, proposal.x)
+            if view.sources.distribution is not None:
+                params[self._settings.source] = view.sources.choices[proposal.source]
+            params = {name: params[name] for name in search_space if name in params}
+            records.write_params(study, trial, search_space, params)
+            others = view.pending_since()
+            distance = np.linalg.norm(others.X - proposal.x, axis=1)
+            if not ((others.source == proposal.source) & (distance < _SAME_POINT)).any():
+                break
+            view = StudyView(study, self._settings, asking=trial.number)
+        return params
+
+    def _allowed_sources(self, view: StudyView, fixed: Mapping[str, Any]) -> tuple[int, ...]:
+        if view.sources.distribution is not None and self._settings.source in fixed:
+            return (view.sources.index_of(fixed[self._settings.source]),)
+        return view.sources.queryable
+
+    def _entropy(self, study: Study) -> int:
+        return records.study_seed(study) if self._seed is None else self._seed
+
+    # What is said to the user.
+
+    def _warn_malformed_costs(self, trials: Sequence[FrozenTrial]) -> None:
+        for trial in trials:
+            if trial.number not in self._warned_trials:
+                problem = records.malformed_cost(trial, self._settings.cost_attr)
+                if problem is not None:
+                    self._warned_trials.add(trial.number)
+                    records.logger.warning(problem)
+
+    def _warn_spent_budget(self, view: StudyView) -> None:
+        budget = self._settings.budget
+        if budget is None or self._warned_budget or view.spent < budget:
+            return
+        self._warned_budget = True
+        records.logger.warning(
+            f"The budget of {budget:g} is spent: the trials so far have cost {view.spent:g}. "
+            f"{type(self).__name__} goes on without regard to cost. Use `CostBudgetCallback` to "
+            "stop a study in time."
+        )
+
+    def _warn_independent(self, study: Study, trial: FrozenTrial, param_name: str) -> None:
+        if not self._warn_independent_sampling:
+            return
+        if not study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,)):
+            return
+        records.logger.warning(
+            f"The parameter {param_name!r} of trial {trial.number} is sampled independently of "
+            f"the others by {type(self).__name__}, because not all trials have it (or not with "
+            "the same range). Set `warn_independent_sampling=False` if this is intended."
+        )
+
+    # Looking inside.
+
+    @property
+    def method(self) -> Method:
+        """The method, with its constants."""
+        return self._method
+
+    def view(self, study: Study) -> StudyView:
+        """Return what the sampler knows of a study as it is now."""
+        self._raise_error_if_multi_objective(study)
+        return StudyView(study, self._settings)
+
+    def model(self, study: Study) -> Model:
+        """Return the models fitted to the trials of a study as they are now.
+
+        Args:
+            study: A study with at least one finished trial that has a value.
+
+        Returns:
+            The model that the next suggestion would use.
+
+        Raises:
+            ValueError: If there is nothing to fit yet.
+        """
+        view = self.view(study)
+        if not view.observations.has_value.any():
+            raise ValueError(
+                "There is no model yet: none of the study's "
+                f"{len(view.trials)} trials has finished with a value."
+            )
+        fitted = self._method.fit(view.observations, view.domain)
+        return Model(fitted, view.space, view.sources)
+
+
+def _fixed_params(study: Study, trial: FrozenTrial) -> dict[str, Any]:
+    """Return the parameters of a trial that are not ours to choose.
+
+    Those it was enqueued with, those of a ``PartialFixedSampler`` around this one, and those
+    that it has already.
+    """
+    fixed = dict(trial.system_attrs.get("fixed_params") or {})
+    if isinstance(study.sampler, PartialFixedSampler):
+        fixed.update(study.sampler._fixed_params)
+    fixed.update(trial.params)
+    return fixed

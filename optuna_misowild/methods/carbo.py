@@ -1,0 +1,283 @@
+"""Cost-cooling on the preferred source alone: CArBO (Lee et al. 2020).
+
+The baseline of the paper (its Section "Baseline"), and a method of its own for one expensive
+source whose cost varies. Other sources are neither queried nor learnt from, but what they have
+cost is spent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from optuna_misowild import arguments
+from optuna_misowild.acquisition import chain
+from optuna_misowild.acquisition import cooling_exponent
+from optuna_misowild.acquisition import log_ei
+from optuna_misowild.cost import fit_log_cost
+from optuna_misowild.cost import typical_cost
+from optuna_misowild.gp import fit_gp
+from optuna_misowild.gp_likelihood import regularising_prior
+from optuna_misowild.maximize import maximize
+from optuna_misowild.methods import Incumbent
+from optuna_misowild.methods.exploration import Uncertainty
+from optuna_misowild.methods.exploration import distances
+from optuna_misowild.observations import Proposal
+
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from optuna_misowild.cost import LogCost
+    from optuna_misowild.domain import Domain
+    from optuna_misowild.gp import GaussianProcess
+    from optuna_misowild.observations import Observations
+
+
+INITIAL_DESIGNS = ("lhs", "cost-effective")
+
+
+@dataclass(frozen=True)
+class CostCooling:
+    """The constants of cost-cooling.
+
+    Args:
+        alpha: α, the exponent of the cost: 1 is EI per unit cost (Snoek et al. 2012), 0 plain
+            EI. None cools it from 1 to 0 while the budget is spent.
+        initial_design: ``"lhs"`` for a Latin hypercube, as in the experiments of the paper;
+            ``"cost-effective"`` for the procedure of CArBO, which spends a part of the budget on
+            as many cheap and distant locations as it buys.
+        initial_share: That part, 1/8 in CArBO.
+        n_candidates: Size of the pool that the cost-effective design is chosen from.
+        min_distance: Distance in the unit cube below which two queries are the same.
+
+    Raises:
+        TypeError: If an argument has the wrong type.
+        ValueError: If an argument is out of its range.
+    """
+
+    alpha: float | None = None
+    initial_design: str = "lhs"
+    initial_share: float = 1.0 / 8.0
+    n_candidates: int = 512
+    min_distance: float = 1e-5
+
+    def __post_init__(self) -> None:
+        if self.alpha is not None:
+            arguments.number("alpha", self.alpha, positive=False)
+        if self.initial_design not in INITIAL_DESIGNS:
+            raise ValueError(
+                f"`initial_design` must be one of {INITIAL_DESIGNS}, but got "
+                f"{self.initial_design!r}."
+            )
+        arguments.number("initial_share", self.initial_share, positive=True)
+        arguments.integer("n_candidates", self.n_candidates, least=2)
+        arguments.number("min_distance", self.min_distance, positive=True)
+
+    def design(self, observations: Observations, n_rows: int) -> list[tuple[int, int]]:
+        """Return the (source, row) pairs of the initial design that are still to be queried.
+
+        ``n_rows`` locations on the preferred source; a single one of the cost-effective design,
+        which goes on in :meth:`propose`. Other evaluations count in their place.
+        """
+        if self.initial_design == "cost-effective":
+            n_rows = 1
+        here = observations.source == 0
+        taken = set(observations.row[here & (observations.row >= 0)])
+        known = observations.has_value | observations.pending
+        n_given = int((here & known & (observations.row < 0)).sum())
+        free = [row for row in range(n_rows) if row not in taken]
+        return [(0, row) for row in free[: max(n_rows - len(taken) - n_given, 0)]]
+
+    def fit(self, observations: Observations, domain: Domain) -> CostCoolingModel:
+        """Fit the objective and the log cost of the preferred source."""
+        X, y, cost = observations.X, observations.y, observations.cost
+        valued, costed = observations.valued(0), observations.costed(0)
+        objective = fit_gp(
+            X[valued],
+            y[valued],
+            smoothness=2.5,
+            ard=True,
+            categorical=domain.categorical,
+            prior=regularising_prior,
+        )
+        log_cost = fit_log_cost(
+            X[costed],
+            cost[costed],
+            default=typical_cost(cost),
+            categorical=domain.categorical,
+        )
+        running = X[observations.pending & (observations.source == 0)]
+        spent = observations.spent + float(log_cost.median(running).sum())
+        return CostCoolingModel(
+            objective=objective.condition(running, objective.predict_mean(running)),
+            cost=log_cost,
+            incumbent=float(y[valued].min(initial=np.inf)),
+            spent=spent,
+            alpha=(
+                cooling_exponent(
+                    spent, self._initial_cost(observations, spent), observations.budget
+                )
+                if self.alpha is None
+                else self.alpha
+            ),
+        )
+
+    def propose(
+        self,
+        observations: Observations,
+        domain: Domain,
+        *,
+        rng: np.random.Generator,
+        sources: Sequence[int] | None = None,
+        fixed: NDArray[np.float64] | None = None,
+    ) -> Proposal:
+        """Return the argmax of EI-cool, or the next location of the cost-effective design."""
+        source = 0 if sources is None or 0 in sources else sources[0]
+        model = self.fit(observations, domain)
+        queried = observations.X[observations.source == 0]
+        if self._is_designing(observations, model.spent):
+            pool = domain.snap(rng.random((self.n_candidates, domain.d)))
+            if fixed is not None:
+                pool = np.where(np.isnan(fixed), pool, fixed)
+            nearest = distances(pool, queried, domain.categorical).min(axis=1, initial=np.inf)
+            chosen = cost_effective_choice(model.cost.predict_mean(pool), nearest)
+            return Proposal(source, pool[chosen])
+        valued = observations.valued(0)
+        best_first = valued[np.argsort(observations.y[valued], kind="stable")]
+        found = maximize(
+            _Acquisition(model),
+            domain,
+            rng=rng,
+            starts=observations.X[best_first[:8]],
+            fixed=fixed,
+            # In a finite space, what is left is better than what is known.
+            avoid={0: queried} if np.isfinite(domain.size) else None,
+        )
+        nearest = distances(found.x[None], queried, domain.categorical)
+        if (nearest < self.min_distance).any():
+            found = maximize(
+                Uncertainty(model.objective, (0,)),
+                domain,
+                rng=rng,
+                fixed=fixed,
+                avoid={0: queried},
+            )
+        return Proposal(source, found.x)
+
+    def recommend(self, observations: Observations, domain: Domain) -> Incumbent | None:
+        """Return the best evaluation of the preferred source."""
+        valued = observations.valued(0)
+        if not len(valued):
+            return None
+        index = int(valued[np.argmin(observations.y[valued])])
+        mean, variance = self.fit(observations, domain).objective.predict(observations.X[[index]])
+        return Incumbent(index, True, float(mean[0]), float(np.sqrt(variance[0])))
+
+    def _initial_cost(self, observations: Observations, spent: float) -> float:
+        """Return τ_init, what the initial design has cost."""
+        if self.initial_design == "lhs" or observations.budget is None:
+            return observations.initial_spent
+        return min(spent, self.initial_share * observations.budget)
+
+    def _is_designing(self, observations: Observations, spent: float) -> bool:
+        """Whether the cost-effective design has money left."""
+        if self.initial_design == "lhs" or observations.budget is None:
+            return False
+        return spent < self.initial_share * observations.budget
+
+
+def cost_effective_choice(cost: NDArray[np.float64], nearest: NDArray[np.float64]) -> int:
+    """Return the candidate that is left when the dear and the close ones are dropped in turn.
+
+    The cost-effective initial design of CArBO: the candidate that costs most by prediction goes,
+    then the one closest to what has been queried, and so on until one is left.
+
+    Args:
+        cost: Predicted cost of each candidate, on any increasing scale, shape (m,).
+        nearest: Distance of each candidate to the nearest location queried so far, shape (m,).
+    """
+    left = np.ones(len(cost), dtype=bool)
+    orders = (iter(np.argsort(-cost, kind="stable")), iter(np.argsort(nearest, kind="stable")))
+    for turn in range(len(cost) - 1):
+        dropped = next(i for i in orders[turn % 2] if left[i])
+        left[dropped] = False
+    return int(np.flatnonzero(left)[0])
+
+
+@dataclass(frozen=True)
+class CostCoolingModel:
+    """What cost-cooling has fitted, in raw units and in the minimised sense.
+
+    Attributes:
+        objective: The model of the preferred source, conditioned on what is pending.
+        cost: The model of its log cost.
+        incumbent: The lowest value observed there; inf if there is none.
+        spent: τ_n, the cost so far, that of pending queries as predicted.
+        alpha: α, the exponent of the cost.
+    """
+
+    objective: GaussianProcess
+    cost: LogCost
+    incumbent: float
+    spent: float
+    alpha: float
+
+    def predict(
+        self, X: NDArray[np.float64], source: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return mean and standard deviation of the objective at X (m, d), each (m,)."""
+        _only_preferred(source)
+        mean, variance = self.objective.predict(X)
+        return mean, np.sqrt(variance)
+
+    def predict_cost(
+        self, X: NDArray[np.float64], source: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return mean and standard deviation of the lognormal cost at X (m, d), each (m,)."""
+        _only_preferred(source)
+        return self.cost.mean_and_std(X)
+
+    def discrepancy(self, X: NDArray[np.float64], source: int) -> NDArray[np.float64]:
+        """Return 0: only the preferred source is modelled."""
+        _only_preferred(source)
+        return np.zeros(len(X))
+
+    def acquisition(self, X: NDArray[np.float64], source: int) -> NDArray[np.float64]:
+        """Return log EI-cool at X (m, d), shape (m,)."""
+        _only_preferred(source)
+        return _Acquisition(self).values(X)[:, 0]
+
+
+@dataclass(frozen=True)
+class _Acquisition:
+    """log EI(x) + log E[c(x)^−α], the cost being lognormal."""
+
+    model: CostCoolingModel
+    sources: tuple[int, ...] = (0,)
+
+    def values(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        model = self.model
+        improvement = log_ei(*model.objective.predict(X), model.incumbent)
+        return (improvement.value + model.cost.log_expected_power(X, -model.alpha))[:, None]
+
+    def value_and_gradient(
+        self, x: NDArray[np.float64], source: int
+    ) -> tuple[float, NDArray[np.float64]]:
+        model, X = self.model, x[None]
+        mean, variance, dmean, dvariance = model.objective.predict_with_gradient(X)
+        improvement = log_ei(mean, variance, model.incumbent)
+        power, dpower = model.cost.log_expected_power_with_gradient(X, -model.alpha)
+        gradient = chain(improvement.partials, dmean, dvariance) + dpower
+        return float(improvement.value[0] + power[0]), gradient[0]
+
+
+def _only_preferred(source: int) -> None:
+    if source != 0:
+        raise ValueError(
+            "Cost-cooling models the preferred source only; `source` must be left out."
+        )

@@ -1,0 +1,46 @@
+"""Where the model of one source knows least: the query when nothing better is to be done."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from optuna_misowild.kernel import scaled_squared_distance
+
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from optuna_misowild.gp import GaussianProcess
+
+
+@dataclass(frozen=True)
+class Uncertainty:
+    """σ² of a model as an acquisition of one source; its maximum is that of σ."""
+
+    gp: GaussianProcess
+    sources: tuple[int, ...]
+
+    def values(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the variance at X (m, d), shape (m, 1)."""
+        return self.gp.predict(X)[1][:, None]
+
+    def value_and_gradient(
+        self, x: NDArray[np.float64], source: int
+    ) -> tuple[float, NDArray[np.float64]]:
+        """Return the variance at x (d,), and its gradient, shape (d,)."""
+        _, variance, _, dvariance = self.gp.predict_with_gradient(x[None])
+        return float(variance[0]), dvariance[0]
+
+
+def distances(
+    A: NDArray[np.float64], B: NDArray[np.float64], categorical: NDArray[np.bool_]
+) -> NDArray[np.float64]:
+    """Return the distances in the unit cube of the rows of A (m, d) and B (n, d), (m, n).
+
+    Different values of a categorical coordinate are at distance 1.
+    """
+    unit = np.ones(len(categorical))
+    return np.sqrt(scaled_squared_distance(A, B, unit, categorical))
