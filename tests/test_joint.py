@@ -103,6 +103,7 @@ def test_posterior_is_that_of_the_textbook(n: int, n_sources: int) -> None:
     np.testing.assert_allclose(posterior.mean, mean[rows], rtol=1e-10)
     first = model.predict(Z)
     np.testing.assert_allclose(first, [posterior.mean, posterior.variance], rtol=1e-12)
+    np.testing.assert_allclose(model.predict_mean(Z), posterior.mean, rtol=1e-12)
 
 
 @pytest.mark.parametrize("source", range(4))

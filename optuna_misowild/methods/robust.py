@@ -1,0 +1,341 @@
+"""The robust method: the parts of MISO-wiLDCosts, each without its weakness.
+
+The threshold test of the paper becomes a modelled discrepancy, so that every value of every
+source informs f_1 as much as it should; costs are modelled on the log scale; and the
+acquisition is the log expected improvement, minus the cooled log cost, plus the log of how much
+a query of source s tells about f_1. None of this depends on units. Source 0 is the preferred one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from optuna_misowild import arguments
+from optuna_misowild.acquisition import cooling_exponent
+from optuna_misowild.kernel import scaled_squared_distance
+from optuna_misowild.maximize import maximize
+from optuna_misowild.methods import Incumbent
+from optuna_misowild.methods.robust_design import is_cheap
+from optuna_misowild.methods.robust_design import remaining_pairs
+from optuna_misowild.methods.robust_model import RobustAcquisition
+from optuna_misowild.methods.robust_model import RobustModel
+from optuna_misowild.methods.robust_model import Uncertainty
+from optuna_misowild.methods.robust_model import fit_cost
+from optuna_misowild.methods.robust_model import fit_objective
+from optuna_misowild.methods.robust_model import fit_single
+from optuna_misowild.methods.robust_model import log_odds
+from optuna_misowild.methods.robust_model import predicted_costs
+from optuna_misowild.observations import Proposal
+
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from optuna_misowild.domain import Domain
+    from optuna_misowild.observations import Observations
+
+
+_N_STARTS = 8
+_N_CANDIDATES = 1024
+
+
+@dataclass(frozen=True)
+class RobustMethod:
+    """The constants of the robust method.
+
+    Args:
+        max_cost_ratio: Another source is kept if it costs less than this times the preferred
+            source where both are first queried, and excluded at locations where it is predicted
+            to cost more.
+        design_cost_share: What all other sources together may cost in the initial design, as a
+            part of what the preferred source costs there.
+        n_offsets: Number of initial locations whose values tell by how much the sources differ
+            in the mean.
+        n_mixture: Number of values of the preferred source from which on the joint model has to
+            predict them better than a model of that source alone, or else loses its weight.
+        restart_every: Number of values after which the search for hyperparameters of the joint
+            model starts from its defaults again.
+        max_in_a_row: Number of queries elsewhere after which the preferred source is due.
+        max_debt: What queries elsewhere may cost until the preferred source is due, in units of
+            a query of the preferred source at x⁺, times α.
+        stagnation_queries: Number of queries of the preferred source, all close to its best one
+            and without progress, after which the next one explores.
+        stagnation_tolerance: What counts as no progress, in standard deviations of its values.
+        stagnation_radius: What counts as close, in units of √d.
+        n_exploring: Number of random locations that such a query is chosen from.
+        min_distance: Distance in the unit cube below which two queries of a source are the same.
+    """
+
+    max_cost_ratio: float = 1.0 / 3.0
+    design_cost_share: float = 0.25
+    n_offsets: int = 5
+    n_mixture: int = 6
+    restart_every: int = 8
+    max_in_a_row: int = 10
+    max_debt: float = 0.5
+    stagnation_queries: int = 4
+    stagnation_tolerance: float = 1e-3
+    stagnation_radius: float = 0.1
+    n_exploring: int = 256
+    min_distance: float = 1e-5
+
+    def __post_init__(self) -> None:
+        for name in ("max_cost_ratio", "design_cost_share", "max_debt", "stagnation_radius"):
+            arguments.number(name, getattr(self, name), positive=True)
+        for name in ("stagnation_tolerance", "min_distance"):
+            arguments.number(name, getattr(self, name), positive=False)
+        for name in ("n_offsets", "restart_every", "max_in_a_row", "n_exploring"):
+            arguments.integer(name, getattr(self, name), least=1)
+        for name in ("n_mixture", "stagnation_queries"):
+            arguments.integer(name, getattr(self, name), least=2)
+
+    def design(self, observations: Observations, n_rows: int) -> list[tuple[int, int]]:
+        """Return the (source, row) pairs of the initial design that are still to be queried."""
+        return remaining_pairs(
+            observations,
+            n_rows,
+            max_cost_ratio=self.max_cost_ratio,
+            cost_share=self.design_cost_share,
+        )
+
+    def fit(self, observations: Observations, domain: Domain) -> RobustModel:
+        """Fit the joint model, GP_1 and the costs."""
+        X, source, y = observations.X, observations.source, observations.y
+        valued = np.flatnonzero(observations.has_value)
+        joint = fit_objective(
+            X[valued],
+            source[valued],
+            y[valued],
+            n_sources=observations.n_sources,
+            n_initial=self.n_offsets,
+            restart_every=self.restart_every,
+            categorical=domain.categorical,
+        )
+        mean = joint.predict_mean(X[valued])
+        lowest = int(np.argmin(mean)) if len(mean) else None
+
+        first = observations.valued(0)
+        single, odds = None, np.inf
+        if len(first) >= self.n_mixture:
+            single = fit_single(X[first], y[first], domain.categorical)
+            odds = log_odds(joint, single)
+
+        silent = np.flatnonzero(~observations.has_value)
+        joint = joint.condition(X[silent], source[silent])
+        if single is not None:
+            here = X[silent[source[silent] == 0]]
+            single = single.condition(here, single.predict(here)[0])
+
+        cost = []
+        for s in range(observations.n_sources):
+            rows = observations.costed(s)
+            rows = rows if len(rows) else observations.costed(0)
+            cost.append(fit_cost(X[rows], observations.cost[rows], domain.categorical))
+        pending_cost = predicted_costs(observations, cost)[observations.pending].sum()
+        return RobustModel(
+            joint=joint,
+            single=single,
+            log_odds=odds,
+            cost=tuple(cost),
+            incumbent=joint.mean if lowest is None else float(mean[lowest]),
+            x_plus=np.full(domain.d, 0.5) if lowest is None else X[valued[lowest]],
+            best=float(y[first].min(initial=np.inf)),
+            alpha=cooling_exponent(
+                observations.spent + pending_cost,
+                observations.initial_spent,
+                observations.budget,
+            ),
+            max_cost_ratio=self.max_cost_ratio,
+        )
+
+    def propose(
+        self,
+        observations: Observations,
+        domain: Domain,
+        *,
+        rng: np.random.Generator,
+        sources: Sequence[int] | None = None,
+        fixed: NDArray[np.float64] | None = None,
+    ) -> Proposal:
+        """Return the next query; a source that is fixed is respected, the gates give way."""
+        model = self.fit(observations, domain)
+        allowed = self._candidates(observations, sources)
+        if 0 in allowed:
+            if self.is_stagnating(observations, domain):
+                x = self.explore(observations, domain, model, rng=rng, fixed=fixed)
+                if x is not None:
+                    return Proposal(0, x)
+            if self.is_due(observations, model):
+                allowed = (0,)
+        proposal = self._best_query(observations, domain, model, allowed, rng=rng, fixed=fixed)
+        if 0 in (observations.queryable if sources is None else sources):
+            if self.must_verify(observations, model, proposal, fixed=fixed):
+                return Proposal(0, model.x_plus)
+        return proposal
+
+    def recommend(self, observations: Observations, domain: Domain) -> Incumbent | None:
+        """Return the best evaluation of the preferred source, or x⁺ if it has none."""
+        if not observations.has_value.any():
+            return None
+        model = self.fit(observations, domain)
+        first = observations.valued(0)
+        if len(first):
+            index = int(first[np.argmin(observations.y[first])])
+        else:
+            valued = np.flatnonzero(observations.has_value)
+            same = np.all(observations.X[valued] == model.x_plus, axis=1)
+            index = int(valued[same][0])
+        mean, variance = model.joint.predict(observations.X[[index]])
+        return Incumbent(index, len(first) > 0, float(mean[0]), float(np.sqrt(variance[0])))
+
+    # The gates.
+
+    def _candidates(
+        self, observations: Observations, sources: Sequence[int] | None
+    ) -> tuple[int, ...]:
+        """Return the sources to choose from: those allowed, without the ones that are not kept."""
+        allowed = tuple(observations.queryable if sources is None else sources)
+        if 0 not in allowed:
+            return allowed
+        return tuple(
+            s for s in allowed if s == 0 or is_cheap(observations, s, self.max_cost_ratio)
+        )
+
+    def is_due(self, observations: Observations, model: RobustModel) -> bool:
+        """Whether the preferred source is to be queried: after too many queries elsewhere.
+
+        Too many, or too dear. The initial design does not count.
+        """
+        first = np.flatnonzero(observations.source == 0)
+        elsewhere = np.arange(first.max(initial=-1) + 1, len(observations))
+        elsewhere = elsewhere[observations.row[elsewhere] < 0]
+        if len(elsewhere) >= self.max_in_a_row:
+            return True
+        debt = predicted_costs(observations, model.cost)[elsewhere].sum()
+        unit = model.cost[0].median(model.x_plus[None])[0]
+        return bool(debt > self.max_debt * model.alpha * unit)
+
+    def is_stagnating(self, observations: Observations, domain: Domain) -> bool:
+        """Whether the latest queries of the preferred source creep around its best one.
+
+        Since a query that explores is far from the best one, or else becomes the best one
+        itself, the count starts anew after it.
+        """
+        n = self.stagnation_queries
+        valued = observations.valued(0)
+        running = np.flatnonzero((observations.source == 0) & observations.pending)
+        latest = np.sort(np.concatenate([valued, running]))[-n:]
+        y = observations.y[valued]
+        if len(valued) <= n:
+            return False
+        progress = y[:-n].min() - y.min()
+        if progress > self.stagnation_tolerance * y.std():
+            return False
+        best = observations.X[valued[[np.argmin(y)]]]
+        distance = _distances(observations.X[latest], best, domain)
+        return bool(np.all(distance <= self.stagnation_radius * np.sqrt(domain.d)))
+
+    def explore(
+        self,
+        observations: Observations,
+        domain: Domain,
+        model: RobustModel,
+        *,
+        rng: np.random.Generator,
+        fixed: NDArray[np.float64] | None = None,
+    ) -> NDArray[np.float64] | None:
+        """Return a location far from those of the preferred source, at a moderate cost.
+
+        The argmax of d·log(distance to the nearest) − α·log ĉ_1 over random locations; None if
+        all of these are old ones.
+        """
+        X = domain.snap(rng.random((self.n_exploring, domain.d)))
+        if fixed is not None:
+            X = np.where(np.isnan(fixed), X, fixed)
+        first = observations.X[observations.source == 0]
+        nearest = _distances(X, first, domain).min(axis=1)
+        X, nearest = X[nearest > self.min_distance], nearest[nearest > self.min_distance]
+        if not len(X):
+            return None
+        log_cost = model.cost[0].predict_mean(X)
+        best: NDArray[np.float64] = X[
+            np.argmax(domain.d * np.log(nearest) - model.alpha * log_cost)
+        ]
+        return best
+
+    def must_verify(
+        self,
+        observations: Observations,
+        model: RobustModel,
+        proposal: Proposal,
+        *,
+        fixed: NDArray[np.float64] | None = None,
+    ) -> bool:
+        """Whether x⁺ is to be evaluated on the preferred source now, since later is too late.
+
+        That is, if it has not been, and if after the proposed query the budget would not last
+        for it, but now it does.
+        """
+        if observations.budget is None:
+            return False
+        first = observations.X[observations.source == 0]
+        if (np.abs(first - model.x_plus).max(axis=1, initial=0.0) <= self.min_distance).any():
+            return False
+        if fixed is not None and not np.all(np.isnan(fixed) | (fixed == model.x_plus)):
+            return False
+        mean, variance = model.cost[0].predict(model.x_plus[None])
+        expected, upper = np.exp(mean[0]), np.exp(mean[0] + np.sqrt(variance[0]))
+        running = predicted_costs(observations, model.cost)[observations.pending].sum()
+        left = observations.budget - observations.spent - running
+        next_cost = model.cost[proposal.source].median(proposal.x[None])[0]
+        return bool(expected <= left < next_cost + upper)
+
+    def _best_query(
+        self,
+        observations: Observations,
+        domain: Domain,
+        model: RobustModel,
+        sources: tuple[int, ...],
+        *,
+        rng: np.random.Generator,
+        fixed: NDArray[np.float64] | None,
+    ) -> Proposal:
+        """Return the argmax of the acquisition, or of Var[f_1] if that is an old query."""
+        valued = np.flatnonzero(observations.has_value)
+        mean = model.joint.predict_mean(observations.X[valued])
+        starts = observations.X[valued[np.argsort(mean, kind="stable")[:_N_STARTS]]]
+        queried = {s: observations.X[observations.source == s] for s in sources}
+        found = maximize(
+            RobustAcquisition(model, sources),
+            domain,
+            rng=rng,
+            starts=starts,
+            fixed=fixed,
+            n_candidates=_N_CANDIDATES,
+            # In a finite space, what is left is better than what is known.
+            avoid=queried if np.isfinite(domain.size) else None,
+        )
+        old = queried[found.source]
+        if not len(old) or _distances(found.x[None], old, domain).min() >= self.min_distance:
+            return Proposal(found.source, found.x)
+        source = sources[0]
+        found = maximize(
+            Uncertainty(model.joint, (source,)),
+            domain,
+            rng=rng,
+            fixed=fixed,
+            avoid={source: queried[source]},
+        )
+        return Proposal(found.source, found.x)
+
+
+def _distances(
+    A: NDArray[np.float64], B: NDArray[np.float64], domain: Domain
+) -> NDArray[np.float64]:
+    """Return the distance in the unit cube of every row of A (m, d) and B (n, d), (m, n)."""
+    return np.sqrt(scaled_squared_distance(A, B, np.ones(domain.d), domain.categorical))

@@ -1,0 +1,107 @@
+"""The initial design of the robust method, and which sources it keeps.
+
+Only sources, rows, costs and states of the trials are looked at, never locations: while the
+design runs, the search space may not be known yet.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from optuna_misowild.observations import Observations
+
+
+def remaining_pairs(
+    observations: Observations, n_rows: int, *, max_cost_ratio: float, cost_share: float
+) -> list[tuple[int, int]]:
+    """Return the (source, row) pairs that are still to be queried, in their order.
+
+    The preferred source at every row; each other source at the row of median cost; those that
+    are cheap there, also at the other rows, as long as each stays within its share of the costs.
+
+    Evaluations that hold no row (enqueued, added, of an earlier study) count in the place of one,
+    and so do failed and pending ones. A source that failed without a cost is tried at another
+    row.
+
+    Args:
+        observations: The trials so far.
+        n_rows: Number of rows.
+        max_cost_ratio: See :func:`is_cheap`.
+        cost_share: What all other sources together may cost, as a part of what the preferred
+            source costs.
+    """
+    others = [s for s in observations.queryable if s > 0]
+    if 0 not in observations.queryable:  # Nothing to be cheap against: every row of all.
+        return [(s, row) for row in range(n_rows) for s in others if _free(observations, s, [row])]
+    n_given = int(((observations.source == 0) & (observations.row < 0)).sum())
+    free = _free(observations, 0, range(n_rows))
+    preferred = [(0, row) for row in free[: max(len(free) - n_given, 0)]]
+
+    first = _median_row(observations)
+    if first is None:
+        return preferred
+    order = [first, *(row for row in range(n_rows) if row != first)]
+    mean_1 = float(observations.cost[observations.costed(0)].mean())
+    wanted = []
+    for s in others:
+        costs = observations.cost[observations.costed(s)]
+        n_pending = int((observations.pending & (observations.source == s)).sum())
+        if len(costs) == 0:
+            n_affordable = 1
+        elif not is_cheap(observations, s, max_cost_ratio):
+            continue
+        elif costs.mean() == 0.0:
+            n_affordable = n_rows
+        else:
+            allowance = cost_share * n_rows * mean_1 / len(others)
+            n_affordable = int(min(allowance / costs.mean(), n_rows))
+        free = _free(observations, s, order)
+        wanted += [
+            (order.index(row), s, row)
+            for row in free[: max(n_affordable - len(costs) - n_pending, 0)]
+        ]
+    return preferred + [(s, row) for _, s, row in sorted(wanted)]
+
+
+def is_cheap(observations: Observations, source: int, max_ratio: float) -> bool:
+    """Whether a source is known to cost less than ``max_ratio`` times the preferred one.
+
+    At the first row that has a cost of both; if there is none, in the median.
+    """
+    here, preferred = observations.costed(source), observations.costed(0)
+    if not len(here) or not len(preferred):
+        return False
+    rows = observations.row
+    for i in here[rows[here] >= 0]:
+        same = preferred[rows[preferred] == rows[i]]
+        if len(same):
+            return bool(observations.cost[i] < max_ratio * observations.cost[same[0]])
+    medians = np.median(observations.cost[here]), np.median(observations.cost[preferred])
+    return bool(medians[0] < max_ratio * medians[1])
+
+
+def _free(observations: Observations, source: int, rows: Iterable[int]) -> list[int]:
+    """Return those of the rows that no trial of the source holds."""
+    taken = set(observations.row[observations.source == source])
+    return [row for row in rows if row not in taken]
+
+
+def _median_row(observations: Observations) -> int | None:
+    """Return the row at which the cost of the preferred source is the median, if it has any.
+
+    Those that are pending count as the dearest: mostly they are. While less than half are known
+    it is the dearest so far. Evaluations without a row stand for row 0.
+    """
+    known = observations.costed(0)
+    if not len(known):
+        return None
+    known = known[np.argsort(observations.cost[known], kind="stable")]
+    n_pending = int((observations.pending & (observations.source == 0)).sum())
+    middle = min((len(known) + n_pending - 1) // 2, len(known) - 1)
+    return max(int(observations.row[known[middle]]), 0)

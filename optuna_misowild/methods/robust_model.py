@@ -1,0 +1,285 @@
+"""What the robust method fits to the observations, and the acquisition that follows from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from optuna_misowild.acquisition import Differentiated
+from optuna_misowild.acquisition import chain
+from optuna_misowild.acquisition import cool
+from optuna_misowild.acquisition import log_ei
+from optuna_misowild.acquisition import log_informativeness
+from optuna_misowild.acquisition import log_mixture
+from optuna_misowild.cost import fit_log_cost
+from optuna_misowild.gp import fit_gp
+from optuna_misowild.gp_likelihood import regularising_prior
+from optuna_misowild.joint_fit import fit_joint
+from optuna_misowild.joint_fit import shared_offsets
+from optuna_misowild.joint_likelihood import SMOOTHNESS
+from optuna_misowild.memo import remember
+
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from optuna_misowild.cost import LogCost
+    from optuna_misowild.gp import GaussianProcess
+    from optuna_misowild.joint import JointGaussianProcess
+    from optuna_misowild.observations import Observations
+
+
+@dataclass(frozen=True)
+class RobustModel:
+    """What the robust method has fitted, in raw units and in the minimised sense.
+
+    The models of the objective are conditioned on the queries that have no value (pending or
+    failed), as if each gave the posterior mean.
+
+    Attributes:
+        joint: The joint model of all sources.
+        single: GP_1, the model of source 0 alone; None while it has too few values.
+        log_odds: log π/(1 − π), the trust in the joint model; inf without GP_1.
+        cost: The model of the log cost of each source.
+        incumbent: μ⁺, the lowest posterior mean of f_1 at an evaluated location.
+        x_plus: x⁺, this location, shape (d,).
+        best: min y_1, the lowest value of source 0; inf if it has none.
+        alpha: α, the exponent of the costs.
+        max_cost_ratio: Other sources are excluded where they cost more than this times source 0.
+    """
+
+    joint: JointGaussianProcess
+    single: GaussianProcess | None
+    log_odds: float
+    cost: tuple[LogCost, ...]
+    incumbent: float
+    x_plus: NDArray[np.float64]
+    best: float
+    alpha: float
+    max_cost_ratio: float
+
+    @property
+    def length_scale(self) -> NDArray[np.float64]:
+        """ℓ of the joint model, shape (d,)."""
+        return self.joint.length_scale
+
+    @property
+    def rho(self) -> NDArray[np.float64]:
+        """ρ_s of the joint model, shape (S,)."""
+        return self.joint.rho
+
+    def predict(
+        self, X: NDArray[np.float64], source: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return mean and standard deviation of f_s at X (m, d), each (m,)."""
+        posterior = self.joint.predict_sources(X)
+        variance = posterior.source_variance[:, source]
+        return posterior.source_mean[:, source], np.sqrt(variance)
+
+    def predict_cost(
+        self, X: NDArray[np.float64], source: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return mean and standard deviation of the lognormal cost at X (m, d), each (m,)."""
+        mean, variance = self.cost[source].predict(X)
+        expected: NDArray[np.float64] = np.exp(mean + 0.5 * variance)
+        return expected, expected * np.sqrt(np.expm1(variance))
+
+    def discrepancy(self, X: NDArray[np.float64], source: int) -> NDArray[np.float64]:
+        """Return the posterior mean of δ_s = f_s − ρ_s f_1 at X (m, d), shape (m,)."""
+        return self.joint.predict_sources(X).delta_mean[:, source]
+
+    def acquisition(self, X: NDArray[np.float64], source: int) -> NDArray[np.float64]:
+        """Return a(s, x) at X (m, d), shape (m,)."""
+        acquisition = RobustAcquisition(self, (0, source) if source else (0,))
+        return acquisition.values(X)[:, -1]
+
+
+@dataclass(frozen=True)
+class RobustAcquisition:
+    """a(s, x) over some of the sources.
+
+    log{π·EI_J(x; μ⁺)·w_s(x)² + 1[s = 1]·(1 − π)·EI_1(x; min y_1)} − α·log ĉ_s(x)
+
+    with both EI in units of y. If source 0 is among the sources, the others are excluded where
+    they are hardly cheaper than it.
+    """
+
+    model: RobustModel
+    sources: tuple[int, ...]
+
+    def values(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return a(s, x) at X (m, d) for each of the sources, shape (m, len(sources))."""
+        model = self.model
+        posterior = model.joint.predict_sources(X)
+        columns = list(self.sources)
+        log_ei_joint = log_ei(posterior.mean, posterior.variance, model.incumbent).value
+        log_w = log_informativeness(
+            posterior.covariance[:, columns],
+            posterior.variance[:, None],
+            posterior.source_variance[:, columns],
+            noise=model.joint.noise[columns],
+        ).value
+        log_ei_single = np.full(log_w.shape, -np.inf)
+        if model.single is not None and 0 in columns:
+            of_first = log_ei(*model.single.predict(X), model.best).value
+            log_ei_single[:, columns.index(0)] = of_first
+        utility = log_mixture(log_ei_joint[:, None], log_w, log_ei_single, log_odds=model.log_odds)
+        log_cost = np.stack([model.cost[s].predict_mean(X) for s in columns], axis=1)
+        values = cool(utility.value, log_cost, alpha=model.alpha).value
+        if 0 in columns:
+            limit = log_cost[:, [columns.index(0)]] + np.log(model.max_cost_ratio)
+            values[(log_cost > limit) & (np.array(columns) > 0)] = -np.inf
+        return values
+
+    def value_and_gradient(
+        self, x: NDArray[np.float64], source: int
+    ) -> tuple[float, NDArray[np.float64]]:
+        """Return a(s, x) at x (d,), and its gradient, shape (d,)."""
+        model, X = self.model, x[None]
+        log_cost, _, d_log_cost, _ = model.cost[source].predict_with_gradient(X)
+        if source > 0 and 0 in self.sources:
+            limit = model.cost[0].predict_mean(X) + np.log(model.max_cost_ratio)
+            if log_cost[0] > limit[0]:
+                return -np.inf, np.zeros_like(x)
+
+        g = model.joint.predict_with_gradient(X, source)
+        ei = log_ei(g.mean, g.variance, model.incumbent)
+        w = log_informativeness(
+            g.covariance, g.variance, g.source_variance, noise=model.joint.noise[source]
+        )
+        single = Differentiated(np.full(1, -np.inf), (np.zeros(1), np.zeros(1)))
+        d_single = np.zeros_like(X)
+        if source == 0 and model.single is not None:
+            mean, variance, d_mean, d_variance = model.single.predict_with_gradient(X)
+            single = log_ei(mean, variance, model.best)
+            d_single = chain(single.partials, d_mean, d_variance)
+        utility = log_mixture(ei.value, w.value, single.value, log_odds=model.log_odds)
+        d_utility = chain(
+            utility.partials,
+            chain(ei.partials, g.d_mean, g.d_variance),
+            chain(w.partials, g.d_covariance, g.d_variance, g.d_source_variance),
+            d_single,
+        )
+        value = cool(utility.value, log_cost, alpha=model.alpha)
+        return float(value.value[0]), chain(value.partials, d_utility, d_log_cost)[0]
+
+
+@dataclass(frozen=True)
+class Uncertainty:
+    """Var[f_1(x)], for a query where nothing better is to be done."""
+
+    joint: JointGaussianProcess
+    sources: tuple[int, ...]
+
+    def values(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the variance at X (m, d), shape (m, len(sources))."""
+        return np.repeat(self.joint.predict(X)[1][:, None], len(self.sources), axis=1)
+
+    def value_and_gradient(
+        self, x: NDArray[np.float64], source: int
+    ) -> tuple[float, NDArray[np.float64]]:
+        """Return the variance at x (d,), and its gradient, shape (d,)."""
+        g = self.joint.predict_with_gradient(x[None])
+        return float(g.variance[0]), g.d_variance[0]
+
+
+def fit_objective(
+    X: NDArray[np.float64],
+    source: NDArray[np.int_],
+    y: NDArray[np.float64],
+    *,
+    n_sources: int,
+    n_initial: int,
+    restart_every: int,
+    categorical: NDArray[np.bool_],
+) -> JointGaussianProcess:
+    """Fit the joint model as a function of the observations alone.
+
+    The search for hyperparameters starts from what the defaults lead to for the first
+    k·restart_every observations, k as large as possible: so it costs little while
+    these are remembered, it is the same in every process, and a bad mode is left again.
+
+    Args:
+        X: Locations, shape (n, d), in the order of the trials.
+        source: Shape (n,).
+        y: Shape (n,).
+        n_sources: S.
+        n_initial: Number of locations from which offsets between the sources are taken.
+        restart_every: Number of observations from one restart to the next.
+        categorical: Shape (d,).
+    """
+
+    def part(n: int) -> tuple[NDArray[np.float64], NDArray[np.int_], NDArray[np.float64]]:
+        return X[:n], source[:n], y[:n]
+
+    n = len(X)
+    n_checkpoint = n - n % restart_every or n
+    start = _fit_from_defaults(*part(n_checkpoint), n_sources, n_initial, categorical)
+    if n_checkpoint == n:
+        return start
+    return fit_joint(
+        X,
+        source,
+        y,
+        offsets=shared_offsets(X, source, y, n_sources=n_sources, limit=n_initial),
+        categorical=categorical,
+        warm_start=start.hyperparameters,
+        from_defaults=False,
+    )
+
+
+@remember(maxsize=4)
+def _fit_from_defaults(
+    X: NDArray[np.float64],
+    source: NDArray[np.int_],
+    y: NDArray[np.float64],
+    n_sources: int,
+    n_initial: int,
+    categorical: NDArray[np.bool_],
+) -> JointGaussianProcess:
+    offsets = shared_offsets(X, source, y, n_sources=n_sources, limit=n_initial)
+    return fit_joint(X, source, y, offsets=offsets, categorical=categorical)
+
+
+@remember(maxsize=16)
+def fit_cost(
+    X: NDArray[np.float64], cost: NDArray[np.float64], categorical: NDArray[np.bool_]
+) -> LogCost:
+    """Fit the model of the log cost of one source."""
+    return fit_log_cost(X, cost, categorical=categorical)
+
+
+@remember(maxsize=4)
+def fit_single(
+    X: NDArray[np.float64], y: NDArray[np.float64], categorical: NDArray[np.bool_]
+) -> GaussianProcess:
+    """Fit GP_1: the same kind of model as the joint one, of source 0 alone."""
+    return fit_gp(
+        X, y, smoothness=SMOOTHNESS, ard=True, categorical=categorical, prior=regularising_prior
+    )
+
+
+def predicted_costs(observations: Observations, cost: Sequence[LogCost]) -> NDArray[np.float64]:
+    """Return the cost of each row, predicted where it is not known, shape (n,)."""
+    result: NDArray[np.float64] = observations.cost.copy()
+    for s, model in enumerate(cost):
+        rows = np.flatnonzero((observations.source == s) & ~np.isfinite(result))
+        result[rows] = model.median(observations.X[rows])
+    return result
+
+
+def log_odds(joint: JointGaussianProcess, single: GaussianProcess) -> float:
+    """Return log π/(1 − π): how much better the joint model predicts source 0 than GP_1 does.
+
+    Σ_i (l_i of the joint model − l_i of GP_1), l_i = log N(r_i; 0, v_i) with the leave-one-out
+    residual and variance at the i-th value of source 0.
+    """
+
+    def score(residual: NDArray[np.float64], variance: NDArray[np.float64]) -> float:
+        return -0.5 * float(np.sum(residual**2 / variance + np.log(variance)))
+
+    return score(*joint.leave_one_out()) - score(*single.leave_one_out())
