@@ -200,7 +200,7 @@ class JointGaussianProcess:
         return mean, variance
 
     def predict_mean(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the mean of f_1 at X (m, d), shape (m,), without the n² flops a variance takes."""
+        """Return the mean of f_1 at X (m, d), shape (m,)."""
         return self.mean + self.scale * (self._shared_covariance(X)[0] @ self._alpha)
 
     def predict_sources(self, X: NDArray[np.float64]) -> SourcePosterior:
@@ -230,7 +230,14 @@ class JointGaussianProcess:
             rho=h.rho,
         )
 
-    def predict_with_gradient(self, X: NDArray[np.float64], source: int = 0) -> SourceGradient:
+    def predict_with_gradient(
+        self, X: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """Return mean and variance of f_1 at X (m, d), each (m,), and their gradients (m, d)."""
+        g = self.predict_source_with_gradient(X, 0)
+        return g.mean, g.variance, g.d_mean, g.d_variance
+
+    def predict_source_with_gradient(self, X: NDArray[np.float64], source: int) -> SourceGradient:
         """Return the posterior of f_1 and f_s, s = ``source``, at X (m, d) with gradients in x."""
         h, q = self.hyperparameters, self.scale**2
         r2 = scaled_squared_distance(X, self._X, h.length_scale, self.categorical)

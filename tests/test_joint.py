@@ -116,7 +116,10 @@ def test_gradient_of_posterior(source: int) -> None:
         at = 0, source
         return np.array([p.mean[0], p.variance[0], p.source_variance[at], p.covariance[at]])
 
-    g = model.predict_with_gradient(X, source)
+    g = model.predict_source_with_gradient(X, source)
+    of_first = model.predict_with_gradient(X)
+    for got, expected in zip(of_first, (g.mean, g.variance, g.d_mean, g.d_variance), strict=True):
+        np.testing.assert_allclose(got, expected, rtol=1e-12)
     values = np.stack([g.mean, g.variance, g.source_variance, g.covariance], axis=1)
     gradients = np.stack([g.d_mean, g.d_variance, g.d_source_variance, g.d_covariance], axis=1)
     for i, x in enumerate(X):
@@ -295,7 +298,7 @@ def test_few_or_constant_values(y: list[float], n_sources: int) -> None:
     assert np.all(np.isfinite(posterior.source_mean))
     assert np.all(np.abs(posterior.source_mean) <= 3 * size)
     assert np.all(posterior.source_variance > 0)
-    g = model.predict_with_gradient(Z, n_sources - 1)
+    g = model.predict_source_with_gradient(Z, n_sources - 1)
     assert np.all(np.isfinite(g.d_covariance))
     residual, variance = model.leave_one_out()
     assert len(residual) == np.sum(source == 0)
@@ -368,6 +371,6 @@ def test_factor_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     Z = random_problem(seed=1)[0]
     for _ in range(3):
         model.predict_sources(Z)
-        model.predict_with_gradient(Z, 2)
+        model.predict_source_with_gradient(Z, 2)
         model.leave_one_out()
     assert len(calls) == 1

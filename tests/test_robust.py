@@ -14,7 +14,6 @@ from optuna_misowild.methods import robust_model
 from optuna_misowild.methods.robust import RobustMethod
 from optuna_misowild.methods.robust_model import RobustAcquisition
 from optuna_misowild.methods.robust_model import RobustModel
-from optuna_misowild.methods.robust_model import Uncertainty
 from optuna_misowild.observations import Observations
 from optuna_misowild.observations import Proposal
 
@@ -208,18 +207,6 @@ def test_gradient_of_acquisition(source: int) -> None:
             for h in steps
         ]
         np.testing.assert_allclose(gradient, np.array(numerical) / 2e-6, rtol=1e-3, atol=1e-4)
-
-
-def test_gradient_of_uncertainty() -> None:
-    uncertainty = Uncertainty(METHOD.fit(example(), SQUARE).joint, (0,))
-    x = np.array([0.4, 0.7])
-    value, gradient = uncertainty.value_and_gradient(x, 0)
-    assert value == pytest.approx(uncertainty.values(x[None])[0, 0])
-    numerical = [
-        (uncertainty.values((x + h)[None]) - uncertainty.values((x - h)[None]))[0, 0] / 2e-6
-        for h in 1e-6 * np.eye(2)
-    ]
-    np.testing.assert_allclose(gradient, numerical, rtol=1e-4)
 
 
 def test_incumbent_is_the_lowest_mean_over_the_locations_of_all_sources() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 
@@ -13,25 +14,35 @@ from optuna_misowild.kernel import scaled_squared_distance
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from optuna_misowild.gp import GaussianProcess
+
+class Predictor(Protocol):
+    """A model of one function, such as a Gaussian process."""
+
+    def predict(self, X: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the mean and the variance at X (m, d), each (m,)."""
+
+    def predict_with_gradient(
+        self, X: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """Return the same, and their gradients, each (m, d)."""
 
 
 @dataclass(frozen=True)
 class Uncertainty:
     """σ² of a model as an acquisition of one source; its maximum is that of σ."""
 
-    gp: GaussianProcess
+    model: Predictor
     sources: tuple[int, ...]
 
     def values(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the variance at X (m, d), shape (m, 1)."""
-        return self.gp.predict(X)[1][:, None]
+        return self.model.predict(X)[1][:, None]
 
     def value_and_gradient(
         self, x: NDArray[np.float64], source: int
     ) -> tuple[float, NDArray[np.float64]]:
         """Return the variance at x (d,), and its gradient, shape (d,)."""
-        _, variance, _, dvariance = self.gp.predict_with_gradient(x[None])
+        _, variance, _, dvariance = self.model.predict_with_gradient(x[None])
         return float(variance[0]), dvariance[0]
 
 

@@ -15,14 +15,14 @@ import numpy as np
 
 from optuna_misowild import arguments
 from optuna_misowild.acquisition import cooling_exponent
-from optuna_misowild.kernel import scaled_squared_distance
 from optuna_misowild.maximize import maximize
 from optuna_misowild.methods import Incumbent
+from optuna_misowild.methods.exploration import Uncertainty
+from optuna_misowild.methods.exploration import distances
 from optuna_misowild.methods.robust_design import is_cheap
 from optuna_misowild.methods.robust_design import remaining_pairs
 from optuna_misowild.methods.robust_model import RobustAcquisition
 from optuna_misowild.methods.robust_model import RobustModel
-from optuna_misowild.methods.robust_model import Uncertainty
 from optuna_misowild.methods.robust_model import fit_cost
 from optuna_misowild.methods.robust_model import fit_objective
 from optuna_misowild.methods.robust_model import fit_single
@@ -237,7 +237,7 @@ class RobustMethod:
         if progress > self.stagnation_tolerance * y.std():
             return False
         best = observations.X[valued[[np.argmin(y)]]]
-        distance = _distances(observations.X[latest], best, domain)
+        distance = distances(observations.X[latest], best, domain.categorical)
         return bool(np.all(distance <= self.stagnation_radius * np.sqrt(domain.d)))
 
     def explore(
@@ -258,7 +258,7 @@ class RobustMethod:
         if fixed is not None:
             X = np.where(np.isnan(fixed), X, fixed)
         first = observations.X[observations.source == 0]
-        nearest = _distances(X, first, domain).min(axis=1)
+        nearest = distances(X, first, domain.categorical).min(axis=1)
         X, nearest = X[nearest > self.min_distance], nearest[nearest > self.min_distance]
         if not len(X):
             return None
@@ -321,7 +321,10 @@ class RobustMethod:
             avoid=queried if np.isfinite(domain.size) else None,
         )
         old = queried[found.source]
-        if not len(old) or _distances(found.x[None], old, domain).min() >= self.min_distance:
+        if (
+            not len(old)
+            or distances(found.x[None], old, domain.categorical).min() >= self.min_distance
+        ):
             return Proposal(found.source, found.x)
         source = sources[0]
         found = maximize(
@@ -332,10 +335,3 @@ class RobustMethod:
             avoid={source: queried[source]},
         )
         return Proposal(found.source, found.x)
-
-
-def _distances(
-    A: NDArray[np.float64], B: NDArray[np.float64], domain: Domain
-) -> NDArray[np.float64]:
-    """Return the distance in the unit cube of every row of A (m, d) and B (n, d), (m, n)."""
-    return np.sqrt(scaled_squared_distance(A, B, np.ones(domain.d), domain.categorical))

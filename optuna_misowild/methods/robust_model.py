@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from optuna_misowild.acquisition import Differentiated
 from optuna_misowild.acquisition import chain
 from optuna_misowild.acquisition import cool
 from optuna_misowild.acquisition import log_ei
@@ -84,9 +83,7 @@ class RobustModel:
         self, X: NDArray[np.float64], source: int
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return mean and standard deviation of the lognormal cost at X (m, d), each (m,)."""
-        mean, variance = self.cost[source].predict(X)
-        expected: NDArray[np.float64] = np.exp(mean + 0.5 * variance)
-        return expected, expected * np.sqrt(np.expm1(variance))
+        return self.cost[source].mean_and_std(X)
 
     def discrepancy(self, X: NDArray[np.float64], source: int) -> NDArray[np.float64]:
         """Return the posterior mean of δ_s = f_s − ρ_s f_1 at X (m, d), shape (m,)."""
@@ -146,45 +143,40 @@ class RobustAcquisition:
             if log_cost[0] > limit[0]:
                 return -np.inf, np.zeros_like(x)
 
-        g = model.joint.predict_with_gradient(X, source)
+        g = model.joint.predict_source_with_gradient(X, source)
         ei = log_ei(g.mean, g.variance, model.incumbent)
         w = log_informativeness(
             g.covariance, g.variance, g.source_variance, noise=model.joint.noise[source]
         )
-        single = Differentiated(np.full(1, -np.inf), (np.zeros(1), np.zeros(1)))
-        d_single = np.zeros_like(X)
+        log_ei_single, d_log_ei_single = np.full(1, -np.inf), np.zeros_like(X)
         if source == 0 and model.single is not None:
             mean, variance, d_mean, d_variance = model.single.predict_with_gradient(X)
             single = log_ei(mean, variance, model.best)
-            d_single = chain(single.partials, d_mean, d_variance)
-        utility = log_mixture(ei.value, w.value, single.value, log_odds=model.log_odds)
-        d_utility = chain(
-            utility.partials,
-            chain(ei.partials, g.d_mean, g.d_variance),
-            chain(w.partials, g.d_covariance, g.d_variance, g.d_source_variance),
-            d_single,
-        )
+            log_ei_single = single.value
+            d_log_ei_single = chain(single.partials, d_mean, d_variance)
+        utility = log_mixture(ei.value, w.value, log_ei_single, log_odds=model.log_odds)
         value = cool(utility.value, log_cost, alpha=model.alpha)
-        return float(value.value[0]), chain(value.partials, d_utility, d_log_cost)[0]
-
-
-@dataclass(frozen=True)
-class Uncertainty:
-    """Var[f_1(x)], for a query where nothing better is to be done."""
-
-    joint: JointGaussianProcess
-    sources: tuple[int, ...]
-
-    def values(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the variance at X (m, d), shape (m, len(sources))."""
-        return np.repeat(self.joint.predict(X)[1][:, None], len(self.sources), axis=1)
-
-    def value_and_gradient(
-        self, x: NDArray[np.float64], source: int
-    ) -> tuple[float, NDArray[np.float64]]:
-        """Return the variance at x (d,), and its gradient, shape (d,)."""
-        g = self.joint.predict_with_gradient(x[None])
-        return float(g.variance[0]), g.d_variance[0]
+        by_ei, by_w, by_single = utility.partials
+        by_mean, by_variance = ei.partials
+        w_by_covariance, w_by_variance, w_by_source_variance = w.partials
+        partials = (
+            by_ei * by_mean,
+            by_ei * by_variance + by_w * w_by_variance,
+            by_w * w_by_covariance,
+            by_w * w_by_source_variance,
+            by_single,
+            value.partials[1],
+        )
+        gradient = chain(
+            partials,
+            g.d_mean,
+            g.d_variance,
+            g.d_covariance,
+            g.d_source_variance,
+            d_log_ei_single,
+            d_log_cost,
+        )
+        return float(value.value[0]), gradient[0]
 
 
 def fit_objective(
