@@ -4,6 +4,7 @@ from optuna_misowild.budget import CostBudgetCallback
 from optuna_misowild.budget import cumulated_cost
 from optuna_misowild.methods.carbo import CostCooling
 from optuna_misowild.methods.paper import PaperMethod
+from optuna_misowild.methods.robust import RobustMethod
 from optuna_misowild.model import Model
 from optuna_misowild.recommendation import Recommendation
 from optuna_misowild.recommendation import recommend
@@ -22,6 +23,7 @@ __all__ = [
     "Model",
     "PaperMethod",
     "Recommendation",
+    "RobustMethod",
     "cumulated_cost",
     "recommend",
     "stratified_sources",

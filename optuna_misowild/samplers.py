@@ -8,6 +8,7 @@ from typing import Any
 from optuna_misowild.base_sampler import MethodSampler
 from optuna_misowild.methods.carbo import CostCooling
 from optuna_misowild.methods.paper import PaperMethod
+from optuna_misowild.methods.robust import RobustMethod
 from optuna_misowild.study_view import Settings
 
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from optuna_misowild.methods import Method
 
 
-_METHODS: dict[str, type[Method]] = {"paper": PaperMethod}
+_METHODS: dict[str, type[Method]] = {"robust": RobustMethod, "paper": PaperMethod}
 
 
 class MisoWildSampler(MethodSampler):
@@ -27,8 +28,9 @@ class MisoWildSampler(MethodSampler):
 
     The objective suggests, beside its parameters, the source to evaluate them on: the full data
     or a subset, a fine or a coarse simulation. The sampler learns from all sources, asks the one
-    that tells most for its cost, and finds the best parameters of the preferred source. The
-    method is MISO-wiLDCosts of Candelieri and Archetti (2021).
+    that tells most for its cost, and finds the best parameters of the preferred source: the idea
+    of MISO-wiLDCosts (Candelieri and Archetti 2021), by default in a form that does not depend
+    on the units of the objective and the cost, and is not misled by a biased source.
 
     A study without a source parameter works as well, as cost-aware optimisation.
 
@@ -54,8 +56,8 @@ class MisoWildSampler(MethodSampler):
     another worker with the same seed, goes on in the same way.
 
     Args:
-        method: ``"paper"``, the method of the paper, or a configured method object such as
-            ``PaperMethod(m=2.0)``.
+        method: ``"robust"``; ``"paper"``, MISO-wiLDCosts as published; or a configured method
+            object such as ``PaperMethod(m=2.0)``.
         source: Name of the categorical parameter that names the source.
         preferred_source: The choice whose optimum is sought; by default the first one.
         budget: The total cost that may be spent, in the unit of the costs; used for planning
@@ -81,7 +83,7 @@ class MisoWildSampler(MethodSampler):
     def __init__(
         self,
         *,
-        method: str | Method = "paper",
+        method: str | Method = "robust",
         source: str = "source",
         preferred_source: Any = None,
         budget: float | None = None,

@@ -27,7 +27,7 @@ from optuna_misowild import cumulated_cost
 from optuna_misowild import recommend
 
 
-METHODS = ["paper"]
+METHODS = ["paper", "robust"]
 SOURCES = ["full", "cheap"]
 OPTIMUM = 0.3
 
@@ -348,7 +348,7 @@ def test_multi_objective_studies_are_refused() -> None:
 @pytest.mark.parametrize(
     "arguments, error, message",
     [
-        ({"method": "best"}, ValueError, r"`method` must be one of \['paper'.*but got 'best'"),
+        ({"method": "best"}, ValueError, r"`method` must be one of \['paper', 'robust'\], but got 'best'"),
         ({"method": 3}, TypeError, "`method` must be one of .* but got 3"),
         ({"source": ""}, ValueError, "`source` must not be empty"),
         ({"source": 1}, TypeError, "`source` must be a string, but got 1"),
