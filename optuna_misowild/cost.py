@@ -110,7 +110,7 @@ def fit_paper_cost(
         cost: Known costs, shape (n,).
         default: Of a source without a known cost, both the mean and the standard deviation.
         categorical: Which coordinates are categorical, shape (d,); by default none.
-        warm_start: A model whose hyperparameters are one more start.
+        warm_start: A model whose hyperparameters are the only start.
     """
     gp = fit_gp(X, cost, smoothness=1.5, ard=False, categorical=categorical, warm_start=warm_start)
     parameters = _fields(gp)
@@ -138,7 +138,7 @@ def fit_log_cost(
         default: The cost of a source of which none is known; also the measure of what is tiny
             for one whose known costs are all 0.
         categorical: Which coordinates are categorical, shape (d,); by default none.
-        warm_start: A model whose hyperparameters are one more start.
+        warm_start: A model whose hyperparameters are the only start.
     """
     typical = typical_cost(cost) if (cost > 0.0).any() else default
     gp = fit_gp(

@@ -237,9 +237,9 @@ def fit_gp(
 ) -> GaussianProcess:
     """Fit a Gaussian process with a constant mean, that of the data.
 
-    Values are standardised for the fit. From the best of several fixed starts, the log
-    parameters are improved by L-BFGS-B with the analytic gradient. Nothing is fitted to fewer
-    than two values, nor to values that are all the same: fixed hyperparameters serve there.
+    Values are standardised for the fit, which searches by L-BFGS-B with the analytic gradient,
+    from the best of several fixed starts. Nothing is fitted to fewer than two values, nor to
+    values that are all the same: fixed hyperparameters serve there.
 
     Args:
         X: Locations in the unit cube, shape (n, d); n may be 0.
@@ -249,7 +249,8 @@ def fit_gp(
         categorical: Which coordinates are categorical, shape (d,); by default none.
         prior: Negative log prior of (log ℓ, log σ², log λ²) in standardised units, with its
             gradient; None for maximum likelihood.
-        warm_start: A model whose hyperparameters are one more start.
+        warm_start: A model whose hyperparameters are the only start, which takes a third of the
+            time.
         min_scale: The least unit in which values are measured.
         max_fit_points: With more data than that, hyperparameters are fitted to so many of them,
             evenly spread over the rows; the model has them all.
@@ -268,14 +269,12 @@ def fit_gp(
         if len(z) > max_fit_points:
             rows = np.linspace(0, len(z) - 1, max_fit_points).round().astype(int)
         objective = Objective(X[rows], z[rows], smoothness, ard, categorical, prior)
-        starts = [log_parameters(start, n_scales) for start in STARTS]
-        # A single length scale leaves one mode, or makes the better one plain from the starts.
-        n_improved = 2 if ard else 1
-        if warm_start is not None:
-            starts.append(_log_parameters_of(warm_start, scale, ard))
-            n_improved = 1
+        if warm_start is None:
+            groups = [[log_parameters(start, n_scales) for start in group] for group in STARTS]
+        else:
+            groups = [[_log_parameters_of(warm_start, scale, ard)]]
         try:
-            found = minimize_objective(objective, starts, n_improved)
+            found = minimize_objective(objective, groups)
         except np.linalg.LinAlgError as error:
             warnings.warn(
                 f"Fitting a Gaussian process to {len(y)} values failed ({error}); "

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 import math
-from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -37,12 +36,16 @@ NOISE_BOUNDS = (1e-6, 1.0)
 DEFAULTS = (0.5, 1.0, 1e-3)
 FLAT = (0.5, AMPLITUDE_BOUNDS[0], NOISE_BOUNDS[0])
 
-# (ℓ, σ², λ²) from which a search may start. Much noise makes the likelihood smooth, and so leads
-# to the better mode more often than little noise.
-STARTS = (DEFAULTS, (0.1, 1.0, 0.5), (0.25, 1.0, 0.1), (0.5, 1.0, 0.5), (1.5, 2.0, 1e-3))
+# (ℓ, σ², λ²) from which a search may start, in groups: mostly noise, and mostly function. Either
+# can explain wiggly data, each being a mode of the likelihood, and a search seldom leads from one
+# to the other.
+STARTS = (
+    ((0.1, 1.0, 0.5), (0.25, 1.0, 0.1), (0.5, 1.0, 0.5)),
+    ((0.03, 1.0, 1e-4), (0.1, 1.0, 1e-4), (0.3, 1.0, 1e-4), (1.0, 1.0, 1e-4)),
+)
 
 # Hyperparameters whose log likelihoods differ by less than this are equally likely.
-_INDIFFERENCE = 1e-4
+_INDIFFERENCE = 1e-5
 
 Prior = Callable[["NDArray[np.float64]"], "tuple[float, NDArray[np.float64]]"]
 
@@ -119,36 +122,30 @@ class Objective:
 
 
 def minimize_objective(
-    objective: Objective, starts: Sequence[NDArray[np.float64]], n_improved: int
+    objective: Objective, groups: Sequence[Sequence[NDArray[np.float64]]]
 ) -> NDArray[np.float64]:
     """Return the best log parameters within the bounds, by L-BFGS-B.
 
     Args:
         objective: What to minimise.
-        starts: Log parameters to start from.
-        n_improved: From how many of the starts, the best ones, to search.
+        groups: Log parameters to start from. A search starts from the best one of each group.
 
     Raises:
-        numpy.linalg.LinAlgError: If the objective is not finite at any start.
+        numpy.linalg.LinAlgError: If no search ends where the objective is finite.
     """
     from scipy.optimize import minimize
 
-    n_scales = len(starts[0]) - 2
+    n_scales = len(groups[0][0]) - 2
     bounds = np.log([LENGTH_SCALE_BOUNDS] * n_scales + [AMPLITUDE_BOUNDS, NOISE_BOUNDS])
-    scored: list[tuple[float, NDArray[np.float64]]] = []
-    for start in starts:
-        start = np.clip(start, bounds[:, 0], bounds[:, 1])
-        value, _ = objective(start)
-        if math.isfinite(value):
-            scored.append((value, start))
-    if not scored:
-        raise np.linalg.LinAlgError("the likelihood is not finite")
-    scored.sort(key=itemgetter(0))
-    best_value, best = scored[0]
-    for _, start in scored[:n_improved]:
+    best_value, best = math.inf, None
+    for group in groups:
+        starts = [np.clip(start, bounds[:, 0], bounds[:, 1]) for start in group]
+        start = min(starts, key=lambda start: objective(start)[0])
         result = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds)
         if result.fun < best_value:
             best_value, best = result.fun, result.x
+    if best is None:
+        raise np.linalg.LinAlgError("the likelihood is not finite")
 
     # A kernel so short that the locations are independent is white, as the noise is: the data
     # then do not tell one from the other, and the least noise is preferred.

@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal
+
+from optuna_misowild.linalg import cholesky
+from optuna_misowild.linalg import inverse
+from optuna_misowild.linalg import negative_log_likelihood
+from optuna_misowild.linalg import solve
+from optuna_misowild.linalg import solve_lower
+
+
+def positive_definite(n, seed=0):
+    A = np.random.default_rng(seed).normal(size=(n, n))
+    return A @ A.T + np.eye(n)
+
+
+def test_cholesky_adds_nothing_to_a_definite_matrix():
+    K = positive_definite(6)
+    L = cholesky(K.copy())
+    np.testing.assert_array_equal(L, np.tril(L))
+    np.testing.assert_allclose(L @ L.T, K, rtol=1e-14)
+
+
+@pytest.mark.parametrize("size", [1e-20, 1.0, 1e20])
+def test_cholesky_adds_as_little_as_it_takes(size):
+    K = np.full((3, 3), size)
+    L = cholesky(K)
+    jitter = np.diag(L @ L.T - K) / size
+    assert np.all(jitter <= 1.5e-12)
+    assert np.all(np.diag(L) > 0.0)
+    K[0, 1] = K[1, 0] = (1.0 + 3e-6) * size  # The least eigenvalue is about -2e-6.
+    L = cholesky(K)
+    np.testing.assert_allclose(np.diag(L @ L.T - K) / size, 1e-5, rtol=0.1)
+
+
+def test_cholesky_leaves_its_argument_alone():
+    K = np.ones((3, 3))
+    cholesky(K)
+    np.testing.assert_array_equal(K, 1.0)
+
+
+def test_cholesky_of_an_indefinite_matrix():
+    with pytest.raises(np.linalg.LinAlgError, match="not positive definite"):
+        cholesky(np.array([[1.0, 2.0], [2.0, 1.0]]))
+
+
+def test_solutions_and_inverse():
+    K = positive_definite(6)
+    b = np.random.default_rng(1).normal(size=(6, 2))
+    L = cholesky(K)
+    np.testing.assert_allclose(K @ solve(L, b), b, atol=1e-12)
+    np.testing.assert_allclose(K @ solve(L, b[:, 0]), b[:, 0], atol=1e-12)
+    np.testing.assert_allclose(L @ solve_lower(L, b), b, atol=1e-12)
+    np.testing.assert_allclose(L.T @ solve_lower(L, b, transposed=True), b, atol=1e-12)
+    np.testing.assert_allclose(inverse(L), np.tril(np.linalg.inv(K)), atol=1e-12)
+
+
+def test_nothing_to_solve():
+    L = cholesky(np.empty((0, 0)))
+    assert solve(L, np.empty(0)).shape == (0,)
+    assert solve_lower(L, np.empty((0, 3))).shape == (0, 3)
+    assert inverse(L).shape == (0, 0)
+
+
+def test_negative_log_likelihood():
+    K, dK = positive_definite(5), positive_definite(5, seed=1)
+    z = np.random.default_rng(2).normal(size=5)
+    value, W = negative_log_likelihood(K, z)
+    assert value == pytest.approx(-multivariate_normal(cov=K).logpdf(z), rel=1e-13)
+    h = 1e-6
+    above, _ = negative_log_likelihood(K + h * dK, z)
+    below, _ = negative_log_likelihood(K - h * dK, z)
+    assert np.sum(W * dK) == pytest.approx((above - below) / (2.0 * h), rel=1e-7)
