@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 import pytest
@@ -214,6 +217,8 @@ def test_fit_is_no_worse_than_its_starts_and_finds_the_discrepancy() -> None:
     for length_scale in (0.5, 0.18):
         start = JointHyperparameters.default(2, 3, length_scale)
         assert fitted < density(start.to_vector())[0] - 10
+    assert model.mean == pytest.approx(np.mean(y - offsets[source]))
+    assert model.scale == pytest.approx(np.std(y - offsets[source]))
     assert model.rho[1] == pytest.approx(0.5, abs=0.1)
     assert model.tau[2] > 10 * model.tau[1]
 
@@ -350,6 +355,25 @@ def test_warm_start_is_used_and_spares_the_defaults(monkeypatch: pytest.MonkeyPa
         )
     assert [len(given) for given in starts] == [2, 3, 1]
     assert starts[2] == [first.hyperparameters]
+    assert [given.length_scale[0] for given in starts[0]] == [0.5, 0.18]
+
+
+def test_best_of_several_starts_is_taken() -> None:
+    X, source, y, _, categorical = random_problem(n_sources=2)
+    all_is_noise = replace(
+        JointHyperparameters.default(3, 2, 0.01), noise=np.full(2, 1.0), amplitude=1e-3
+    )
+
+    def fitted_value(**kwargs: Any) -> float:
+        model = fit_joint(X, source, y, offsets=np.zeros(2), categorical=categorical, **kwargs)
+        targets = (y - model.mean) / model.scale
+        density = JointPosteriorDensity(X, source, targets, 2, categorical)
+        return density(model.hyperparameters.to_vector())[0]
+
+    stuck = fitted_value(warm_start=all_is_noise, from_defaults=False)
+    alone = fitted_value()
+    assert alone < stuck - 1
+    assert fitted_value(warm_start=all_is_noise) == pytest.approx(alone)
 
 
 def test_failed_fit_warns_and_falls_back(monkeypatch: pytest.MonkeyPatch) -> None:
