@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+_SQRT_2PI = np.sqrt(2.0 * np.pi)
+
+
 class Differentiated(NamedTuple):
     """A value, and its partial derivatives with respect to each argument."""
 
@@ -125,41 +128,46 @@ def log_ei(
     # Overflow far out ends in −inf, as it should, and the derivatives are dealt with below.
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         log_h, cdf_over_h, pdf_over_h = _log_h(improvement / deviation)
-        value = np.where(certain, np.log(improvement.clip(0.0)), np.log(deviation) + log_h)
-        d_mean = -np.where(certain, 1.0 / improvement, cdf_over_h / deviation)
-        d_variance = np.where(certain, 0.0, 0.5 * pdf_over_h / v)
+        value = np.log(deviation) + log_h
+        d_mean = -cdf_over_h / deviation
+        d_variance = 0.5 * pdf_over_h / v
+        if certain.any():
+            value = np.where(certain, np.log(improvement.clip(0.0)), value)
+            d_mean = np.where(certain, -1.0 / improvement, d_mean)
+            d_variance = np.where(certain, 0.0, d_variance)
     excluded = value == -np.inf
     return Differentiated(
         value, (np.where(excluded, 0.0, d_mean), np.where(excluded, 0.0, d_variance))
     )
 
 
-def _log_h(
-    u: NDArray[np.float64],
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Return log h(u), Φ(u)/h(u) and φ(u)/h(u), h(u) = φ(u) + u·Φ(u), all to near full precision.
+def _log_h(u: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return log h(u), Φ(u)/h(u) and φ(u)/h(u), shape (3, ...), all to near full precision."""
+    result = np.empty((3, *u.shape))
+    central = u > -1.0
+    if central.any():
+        z = u[central]
+        pdf = np.exp(-0.5 * z * z) / _SQRT_2PI
+        cdf = ndtr(z)
+        h = pdf + z * cdf
+        result[:, central] = np.log(h), cdf / h, pdf / h
+    if not central.all():
+        z = u[~central]
+        t, mills = _tail(z)
+        result[:, ~central] = np.log(t) - 0.5 * z * z - np.log(_SQRT_2PI), mills / t, 1.0 / t
+    return result
 
-    Below u = −1, h = φ·t with t = 1 + u·Φ/φ and Mills' ratio Φ/φ by the scaled erfc. Below −50
-    this difference would lose digits, and the asymptotic series of t takes its place
+
+def _tail(u: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return t = h(u)/φ(u) = 1 + u·Φ(u)/φ(u), and Mills' ratio Φ(u)/φ(u), for u ≤ −1.
+
+    Below u = −50 the sum loses digits, and the asymptotic series of t takes its place
     (Abramowitz and Stegun 1964, 7.1.23: Mills' ratio is (1 − q + 3q² − 15q³ + …)/|u|, q = 1/u²).
     """
-    pdf = np.exp(-0.5 * u * u) / np.sqrt(2.0 * np.pi)
-    cdf = ndtr(u)
-    h = pdf + u * cdf
-
-    low = np.minimum(u, -1.0)
-    mills = np.sqrt(0.5 * np.pi) * erfcx(-low / np.sqrt(2.0))
-    q = 1.0 / (low * low)
+    mills = _SQRT_2PI / 2.0 * erfcx(-u / np.sqrt(2.0))
+    q = 1.0 / (u * u)
     series = q * (1.0 - q * (3.0 - q * (15.0 - q * (105.0 - q * 945.0))))
-    t = np.where(low > -50.0, 1.0 + low * mills, series)
-    log_h_low = -0.5 * low * low - 0.5 * np.log(2.0 * np.pi) + np.log(t)
-
-    central = u > -1.0
-    return (
-        np.where(central, np.log(h), log_h_low),
-        np.where(central, cdf / h, mills / t),
-        np.where(central, pdf / h, 1.0 / t),
-    )
+    return np.where(u > -50.0, 1.0 + u * mills, series), mills
 
 
 def log_informativeness(

@@ -14,7 +14,6 @@ from typing import NamedTuple
 from typing import Protocol
 
 import numpy as np
-from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 
 
@@ -28,11 +27,11 @@ if TYPE_CHECKING:
 
 
 N_ENUMERATE = 2048  # Finite domains up to this size are searched exhaustively.
-N_LINE = 64  # Values tried along one ordered coordinate in one line search.
+N_LINE = 32  # Ordered grids of more values are relaxed, and not searched value by value.
 FIRST_STEP = 0.1  # Length of the first step of a climb, in the unit cube.
-SHORT_CLIMB = 12  # L-BFGS-B iterations from every start,
-LONG_CLIMB = 50  # and from the best place that these have reached.
-N_ROUNDS = 20  # Alternations between continuous climbs and line searches.
+# L-BFGS-B iterations, and alternations between these and line searches,
+SHORT_CLIMB = (6, 1)  # from every start,
+LONG_CLIMB = (50, 20)  # and from the best place that these have reached.
 
 
 class Acquisition(Protocol):
@@ -72,8 +71,8 @@ def maximize(
     sources: Sequence[int] | None = None,
     avoid: Mapping[int, NDArray[np.float64]] | None = None,
     min_distance: float = 1e-9,
-    n_candidates: int = 2048,
-    n_polish: int = 8,
+    n_candidates: int = 1024,
+    n_polish: int = 10,
 ) -> Maximum:
     """Return the source and the location at which the acquisition is largest.
 
@@ -116,7 +115,12 @@ def maximize(
     if slice_.size > N_ENUMERATE:
         # A place that is good for one source is often good for another.
         climbed = [
-            _climb(target, slice_, Maximum(allowed[column], candidates[row], values[row, column]))
+            _climb(
+                target,
+                slice_,
+                Maximum(allowed[column], candidates[row], float(values[row, column])),
+                *SHORT_CLIMB,
+            )
             for row, column in _distinct_best(candidates, values, n_polish)
         ]
         if climbed:
@@ -125,7 +129,7 @@ def maximize(
     row, column = np.unravel_index(np.argmax(values), values.shape)
     best = Maximum(allowed[column], candidates[row], float(values[row, column]))
     if slice_.size > N_ENUMERATE and best.value > -np.inf:
-        best = _climb(target, slice_, best, LONG_CLIMB)
+        best = _climb(target, slice_, best, *LONG_CLIMB)
     return best
 
 
@@ -144,6 +148,12 @@ class _Slice:
     def continuous(self) -> NDArray[np.intp]:
         """The free continuous coordinates."""
         return np.flatnonzero(self.free & self.domain.is_continuous)
+
+    @cached_property
+    def smooth(self) -> NDArray[np.intp]:
+        """The free coordinates that are continuous or nearly so: ordered, of many values."""
+        many = [grid is None or len(grid) > N_LINE for grid in self.domain.grids]
+        return np.flatnonzero(self.free & many & ~self.domain.categorical)
 
     @cached_property
     def discrete(self) -> NDArray[np.intp]:
@@ -282,22 +292,36 @@ def _distinct_best(
 
 
 def _climb(
-    target: _Restricted, slice_: _Slice, start: Maximum, max_iterations: int = SHORT_CLIMB
+    target: _Restricted, slice_: _Slice, start: Maximum, max_iterations: int, max_rounds: int
 ) -> Maximum:
-    """Climb along the continuous and the discrete coordinates in turn."""
+    """Climb along the continuous and the discrete coordinates in turn.
+
+    In the first round, ordered coordinates of many values are relaxed to continuous ones, which
+    follows a ridge between them where line searches along single coordinates would stop.
+    """
     best = start
-    for _ in range(N_ROUNDS):
+    rounds = range(max_rounds)
+    if len(slice_.smooth) > len(slice_.continuous):
+        relaxed = _climb_continuous(target, slice_.smooth, best, max_iterations)
+        best = _better(target, best, slice_.line_searches(slice_.place(relaxed.x[None])[0]))
+        rounds = rounds[1:]
+    for _ in rounds:
         if len(slice_.continuous):
             best = _climb_continuous(target, slice_.continuous, best, max_iterations)
         if not len(slice_.discrete):
             break
-        line = slice_.line_searches(best.x)
-        values = target.values(line)[:, target.sources.index(best.source)]
-        row = int(np.argmax(values))
-        if not values[row] > best.value:
+        found = _better(target, best, slice_.line_searches(best.x))
+        if found is best:
             break
-        best = Maximum(best.source, line[row], float(values[row]))
+        best = found
     return best
+
+
+def _better(target: _Restricted, best: Maximum, X: NDArray[np.float64]) -> Maximum:
+    """Return the best of X (m, d) for the source of a maximum, or that itself if none is."""
+    values = target.values(X)[:, target.sources.index(best.source)]
+    row = int(np.argmax(values))
+    return Maximum(best.source, X[row], float(values[row])) if values[row] > best.value else best
 
 
 def _climb_continuous(
@@ -309,6 +333,8 @@ def _climb_continuous(
     FIRST_STEP, whatever its units are. Where it is excluded the search sees the level of the
     start, which any line search rejects without being thrown far back.
     """
+    from scipy.optimize import minimize
+
     best = start
     scale = 0.0
 
