@@ -125,7 +125,6 @@ def test_constraints_of_the_user_stay() -> None:
         if hasattr(trial, "set_constraint"):
             trial.set_constraint("mine", 2.0)
         else:
-            trial._trial_id  # noqa: B018
             trial.storage.set_trial_system_attr(trial._trial_id, "constraints", [2.0])
         return toy(trial)
 
@@ -348,7 +347,7 @@ def test_multi_objective_studies_are_refused() -> None:
 @pytest.mark.parametrize(
     "arguments, error, message",
     [
-        ({"method": "best"}, ValueError, r"`method` must be one of \['paper', 'robust'\], but got 'best'"),
+        ({"method": "best"}, ValueError, r"`method` must be one of \['paper', .* but got 'best'"),
         ({"method": 3}, TypeError, "`method` must be one of .* but got 3"),
         ({"source": ""}, ValueError, "`source` must not be empty"),
         ({"source": 1}, TypeError, "`source` must be a string, but got 1"),
