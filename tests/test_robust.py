@@ -6,7 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 import pytest
+from scipy.stats import norm
 
+from optuna_misowild.acquisition import log_ei
 from optuna_misowild.domain import Domain
 from optuna_misowild.maximize import Maximum
 from optuna_misowild.methods import robust
@@ -21,7 +23,7 @@ from optuna_misowild.observations import Proposal
 Array = NDArray[np.float64]
 
 METHOD = RobustMethod()
-LINE, SQUARE = Domain.continuous(1), Domain.continuous(2)
+LINE, SQUARE, FOUR = Domain.continuous(1), Domain.continuous(2), Domain.continuous(4)
 
 
 def observe(
@@ -113,6 +115,10 @@ def test_design_with_pending_and_failed_trials() -> None:
     running = design_of([*PREFERRED[:4], (0, 4, np.nan)], pending=pending)
     # Row 4 may be the dearest, so that the median is known: row 2 of costs 1, 2, 3, 5, ∞.
     assert pairs(running) == [(1, 2), (2, 2)]
+    begun = design_of(
+        [(0, 3, 1.0), *[(0, row, np.nan) for row in (0, 1, 2, 4)]], pending=np.arange(5) > 0
+    )
+    assert pairs(begun) == [(1, 3), (2, 3)]
     waiting = design_of([*PREFERRED, (1, 2, np.nan)], 2, pending=np.array([False] * 5 + [True]))
     assert pairs(waiting) == []
     failed = design_of([*PREFERRED, (1, 2, np.nan)], 2)
@@ -121,10 +127,11 @@ def test_design_with_pending_and_failed_trials() -> None:
 
 def test_evaluations_without_a_row_count_in_the_place_of_one() -> None:
     given = design_of([(0, -1, 2.0), (0, -1, 3.0), (0, 0, 1.0), (1, -1, 0.1)], 2)
-    assert pairs(given)[:2] == [(0, 1), (0, 2)]
-    assert METHOD._candidates(given, None) == (0, 1)
-    dear = design_of([(0, -1, 2.0), (0, -1, 3.0), (1, -1, 0.9)], 2)
-    assert METHOD._candidates(dear, None) == (0,)
+    assert [row for source, row in pairs(given) if source == 0] == [1, 2]
+    # Without a row in common, the medians are compared: a third of 2.5 is the limit.
+    for cost, kept in ((0.8, (0, 1)), (0.9, (0,))):
+        given = design_of([(0, -1, 2.0), (0, -1, 3.0), (1, -1, cost)], 2)
+        assert METHOD._candidates(given, None) == kept
 
 
 def test_read_only_sources_are_not_designed() -> None:
@@ -154,12 +161,20 @@ def test_joint_model_loses_its_weight_where_it_predicts_badly() -> None:
     bad_model = METHOD.fit(observe(X, source, y), SQUARE)
     assert bad_model.log_odds < good_model.log_odds
 
+    assert bad_model.single is not None
+    scores = [
+        norm.logpdf(residual, scale=np.sqrt(variance)).sum()
+        for residual, variance in (
+            bad_model.joint.leave_one_out(),
+            bad_model.single.leave_one_out(),
+        )
+    ]
+    assert bad_model.log_odds == pytest.approx(scores[0] - scores[1])
+
     # Without any weight it is EI of the model of source 0, and other sources are worthless.
     alone = replace(bad_model, log_odds=-1e6, alpha=0.0)
     Z = rng.random((5, 2))
     acquisition = RobustAcquisition(alone, (0,))
-    from optuna_misowild.acquisition import log_ei
-
     assert alone.single is not None
     expected = log_ei(*alone.single.predict(Z), alone.best).value
     np.testing.assert_allclose(acquisition.values(Z)[:, 0], expected)
@@ -167,8 +182,6 @@ def test_joint_model_loses_its_weight_where_it_predicts_badly() -> None:
 
 
 def test_acquisition_by_hand() -> None:
-    from scipy.stats import norm
-
     observations = example(n=30, budget=40.0, initial_spent=5.0)
     model = METHOD.fit(observations, SQUARE)
     x = np.array([[0.4, 0.6]])
@@ -290,6 +303,16 @@ def test_pending_queries_elsewhere_count_at_their_predicted_cost() -> None:
     assert METHOD.is_due(pending, METHOD.fit(pending, LINE))
 
 
+def test_pending_queries_are_paid_for_in_advance() -> None:
+    observations, _ = after_queries(4, cost=0.15)
+    observations = replace(observations, budget=10.0, spent=5.6, initial_spent=5.0)
+    assert METHOD.fit(observations, LINE).alpha == pytest.approx(4.4 / 5)
+    cost = observations.cost.copy()
+    cost[4] = np.nan
+    pending = replace(observations, cost=cost, spent=4.6, pending=np.arange(9) == 4)
+    assert METHOD.fit(pending, LINE).alpha == pytest.approx(4.4 / 5, rel=1e-3)
+
+
 def test_initial_design_does_not_make_the_preferred_source_due() -> None:
     observations, model = after_queries(12, cost=0.1)
     assert METHOD.is_due(observations, model)
@@ -314,6 +337,15 @@ def creeping(last: Any, y: Any, **others: Any) -> Observations:
 def test_stagnation(last: list[float], y: list[float], stagnating: bool) -> None:
     observations = creeping(last, y)
     assert METHOD.is_stagnating(observations, LINE) is stagnating
+
+
+def test_stagnation_is_free_of_units_and_dimension() -> None:
+    spread = [[0.1] * 4, [0.5] * 4, [0.9] * 4]
+    # At a distance of 0.16 of the best one: close, in four dimensions.
+    X = np.array([*spread, *[[0.58] * 4] * 4])
+    y = np.array([1000.0, 0, 1000, -0.1, 1, 1, 1])  # A progress of 0.1 is no more than 1e-3·456.
+    assert METHOD.is_stagnating(observe(X, [0] * 7, y), FOUR)
+    assert not METHOD.is_stagnating(observe(X, [0] * 7, y - [0, 0, 0, 1, 0, 0, 0]), FOUR)
 
 
 def test_query_after_stagnation_explores_and_ends_it() -> None:
@@ -409,6 +441,27 @@ def test_what_is_left_of_the_budget_is_kept_for_the_verification(
         assert not METHOD.must_verify(
             done, replace(METHOD.fit(done, LINE), x_plus=model.x_plus), cheap
         )
+
+
+@pytest.mark.parametrize("is_pending", [False, True])
+def test_verification_is_planned_with_an_upper_bound_of_its_cost(is_pending: bool) -> None:
+    observations = example(n=30)
+    observations = replace(observations, cost=observations.cost * 2.0 ** (np.arange(30) % 2))
+    if is_pending:
+        running = np.arange(30) == 29
+        cost = np.where(running, np.nan, observations.cost)
+        observations = replace(observations, cost=cost, pending=running)
+    model = METHOD.fit(observations, SQUARE)
+    model = replace(model, x_plus=np.array([0.31, 0.42]))
+    mean, variance = model.cost[0].predict(model.x_plus[None])
+    assert variance[0] > 0.01
+    cheap = Proposal(1, np.array([0.5, 0.5]))
+    needed = np.exp(mean + np.sqrt(variance)) + model.cost[1].median(cheap.x[None])
+    if is_pending:
+        needed = needed + model.cost[29 % 3].median(observations.X[[29]])
+    for left, verifies in ((0.999 * needed[0], True), (1.001 * needed[0], False)):
+        limited = replace(observations, budget=observations.spent + left)
+        assert METHOD.must_verify(limited, model, cheap) is verifies
 
 
 # The recommendation.
