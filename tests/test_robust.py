@@ -341,8 +341,8 @@ def test_stagnation(last: list[float], y: list[float], stagnating: bool) -> None
 
 def test_stagnation_is_free_of_units_and_dimension() -> None:
     spread = [[0.1] * 4, [0.5] * 4, [0.9] * 4]
-    # At a distance of 0.16 of the best one: close, in four dimensions.
-    X = np.array([*spread, *[[0.58] * 4] * 4])
+    # The latest are at a distance of 0.16 from the best one: close, in four dimensions.
+    X = np.array([*spread, [0.58] * 4, *[[0.5] * 4] * 3])
     y = np.array([1000.0, 0, 1000, -0.1, 1, 1, 1])  # A progress of 0.1 is no more than 1e-3·456.
     assert METHOD.is_stagnating(observe(X, [0] * 7, y), FOUR)
     assert not METHOD.is_stagnating(observe(X, [0] * 7, y - [0, 0, 0, 1, 0, 0, 0]), FOUR)

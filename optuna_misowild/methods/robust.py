@@ -136,7 +136,7 @@ class RobustMethod:
             rows = observations.costed(s)
             rows = rows if len(rows) else observations.costed(0)
             cost.append(fit_cost(X[rows], observations.cost[rows], domain.categorical))
-        pending_cost = predicted_costs(observations, cost)[observations.pending].sum()
+        pending_cost = float(predicted_costs(observations, cost)[observations.pending].sum())
         return RobustModel(
             joint=joint,
             single=single,
