@@ -216,7 +216,7 @@ def standardise(
     y = np.clip(y, -_LARGEST, _LARGEST)
     size = float(np.abs(y).max()) or 1.0
     mean = float(y.mean())
-    deviation = size * float(np.std(y / size))
+    deviation = float(y.std())
     if deviation <= _ROUNDING * size:
         return np.zeros_like(y), mean, max(min_scale or size, _SMALLEST)
     scale = max(deviation, min_scale, _SMALLEST)

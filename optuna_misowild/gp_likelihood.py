@@ -150,7 +150,7 @@ def minimize_objective(
     # A kernel so short that the locations are independent is white, as the noise is: the data
     # then do not tell one from the other, and the least noise is preferred.
     noiseless: NDArray[np.float64] = best.copy()
-    noiseless[-2] = min(np.logaddexp(best[-2], best[-1]), bounds[-2, 1])
+    noiseless[-2] = np.logaddexp(best[-2], best[-1])
     noiseless[-1] = bounds[-1, 0]
     if objective(noiseless)[0] <= best_value + _INDIFFERENCE:
         best = noiseless

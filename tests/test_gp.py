@@ -272,6 +272,9 @@ def test_standardise():
     assert standardise(np.zeros(3))[1:] == (0.0, 1.0)
     assert standardise(np.full(3, -7.0))[1:] == (-7.0, 7.0)
     assert standardise(np.full(3, -7.0), 0.05)[1:] == (-7.0, 0.05)
+    z, _, scale = standardise(1.0 + 1e-15 * np.arange(3))  # Rounding is no variation.
+    assert scale == pytest.approx(1.0)
+    assert not z.any()
 
 
 @pytest.mark.parametrize("n", [2, 8])
@@ -313,6 +316,21 @@ def test_a_warm_start_is_the_only_start():
     assert fit(X, y, warm_start=noisy).noise > 0.1 * cold.amplitude
     again = fit(X, y, warm_start=cold)
     assert again.log_marginal_likelihood() >= cold.log_marginal_likelihood() - 1e-3
+
+
+@pytest.mark.parametrize("ard", [False, True])
+def test_a_warm_start_at_the_optimum_ends_at_once(ard):
+    evaluations = []
+
+    def counting(log_parameters):
+        evaluations.append(log_parameters)
+        return regularising_prior(log_parameters)
+
+    gp = model()
+    cold = fit(gp.X, 1e6 * gp.y, ard=ard, prior=regularising_prior)
+    warm = fit(gp.X, 1e6 * gp.y, ard=ard, prior=counting, warm_start=cold)
+    assert len(evaluations) < 8
+    np.testing.assert_allclose(warm.length_scale, cold.length_scale, rtol=1e-3)
 
 
 @pytest.mark.parametrize("ard", [False, True])

@@ -115,6 +115,18 @@ def test_maximum_a_posteriori_is_no_worse_than_from_many_starts(function, seed):
     assert optimum(objective, 3) <= reference + TOLERANCE
 
 
+def test_the_search_starts_from_the_best_of_each_group():
+    X, z = white(122, 12, 2, 1.5)  # Two modes: the better one without noise, the other noisy.
+    objective = Objective(X, z, 1.5, False, np.zeros(2, dtype=bool), None)
+    noisy, quiet = np.log([0.2, 1.0, 0.2]), np.log([0.05, 1.2, 1e-6])
+    good, _ = objective(minimize_objective(objective, [[quiet]]))
+    bad, _ = objective(minimize_objective(objective, [[noisy]]))
+    assert good < bad - 0.1
+    for groups in ([[noisy, quiet]], [[quiet, noisy]], [[noisy], [quiet]], [[quiet], [noisy]]):
+        value, _ = objective(minimize_objective(objective, groups))
+        assert value == pytest.approx(good, abs=1e-3)
+
+
 def test_the_minimum_is_within_the_bounds():
     X, z = bumpy(0, 30, 2, 2.5)
     objective = Objective(X, z, 2.5, True, np.zeros(2, dtype=bool), None)
