@@ -52,6 +52,8 @@ class RobustMethod:
         max_cost_ratio: Another source is kept if it costs less than this times the preferred
             source where both are first queried, and excluded at locations where it is predicted
             to cost more.
+        n_preferred_rows: Number of locations of the initial design that the preferred source is
+            queried at, if another source is kept; if none is, it is queried at all of them.
         design_cost_share: What all other sources together may cost in the initial design, as a
             part of what the preferred source costs there.
         n_offsets: Number of initial locations whose values tell by how much the sources differ
@@ -72,6 +74,7 @@ class RobustMethod:
     """
 
     max_cost_ratio: float = 1.0 / 3.0
+    n_preferred_rows: int = 3
     design_cost_share: float = 0.25
     n_offsets: int = 5
     n_mixture: int = 6
@@ -89,7 +92,13 @@ class RobustMethod:
             arguments.number(name, getattr(self, name), positive=True)
         for name in ("stagnation_tolerance", "min_distance"):
             arguments.number(name, getattr(self, name), positive=False)
-        for name in ("n_offsets", "restart_every", "max_in_a_row", "n_exploring"):
+        for name in (
+            "n_preferred_rows",
+            "n_offsets",
+            "restart_every",
+            "max_in_a_row",
+            "n_exploring",
+        ):
             arguments.integer(name, getattr(self, name), least=1)
         for name in ("n_mixture", "stagnation_queries"):
             arguments.integer(name, getattr(self, name), least=2)
@@ -99,6 +108,7 @@ class RobustMethod:
         return remaining_pairs(
             observations,
             n_rows,
+            n_preferred=self.n_preferred_rows,
             max_cost_ratio=self.max_cost_ratio,
             cost_share=self.design_cost_share,
         )

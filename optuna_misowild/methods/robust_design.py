@@ -18,12 +18,18 @@ if TYPE_CHECKING:
 
 
 def remaining_pairs(
-    observations: Observations, n_rows: int, *, max_cost_ratio: float, cost_share: float
+    observations: Observations,
+    n_rows: int,
+    *,
+    n_preferred: int,
+    max_cost_ratio: float,
+    cost_share: float,
 ) -> list[tuple[int, int]]:
     """Return the (source, row) pairs that are still to be queried, in their order.
 
-    The preferred source at every row; each other source at the row of median cost; those that
-    are cheap there, also at the other rows, as long as each stays within its share of the costs.
+    The preferred source at the first few rows; each other source at the one of these of median
+    cost; those that are cheap there, also at the other rows, as long as each stays within its
+    share of the costs. If none is cheap, the preferred source at every row.
 
     Evaluations that hold no row (enqueued, added, of an earlier study) count in the place of one,
     and so do failed and pending ones. A source that failed without a cost is tried at another
@@ -32,6 +38,7 @@ def remaining_pairs(
     Args:
         observations: The trials so far.
         n_rows: Number of rows.
+        n_preferred: Number of rows of the preferred source if there are others to help it.
         max_cost_ratio: See :func:`is_cheap`.
         cost_share: What all other sources together may cost, as a part of what the preferred
             source costs.
@@ -39,8 +46,13 @@ def remaining_pairs(
     others = [s for s in observations.queryable if s > 0]
     if 0 not in observations.queryable:  # Nothing to be cheap against: every row of all.
         return [(s, row) for row in range(n_rows) for s in others if _free(observations, s, [row])]
+    n_preferred = min(n_preferred, n_rows)
+    has_help = any(
+        not len(observations.costed(s)) or is_cheap(observations, s, max_cost_ratio)
+        for s in others
+    )
     n_given = int(((observations.source == 0) & (observations.row < 0)).sum())
-    free = _free(observations, 0, range(n_rows))
+    free = _free(observations, 0, range(n_preferred if has_help else n_rows))
     preferred = [(0, row) for row in free[: max(len(free) - n_given, 0)]]
 
     first = _median_row(observations)
@@ -59,7 +71,7 @@ def remaining_pairs(
         elif costs.mean() == 0.0:
             n_affordable = n_rows
         else:
-            allowance = cost_share * n_rows * mean_1 / len(others)
+            allowance = cost_share * n_preferred * mean_1 / len(others)
             n_affordable = int(min(allowance / costs.mean(), n_rows))
         free = _free(observations, s, order)
         wanted += [
