@@ -13,7 +13,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.spatial.distance import cdist
 
 
 if TYPE_CHECKING:
@@ -53,6 +52,8 @@ def scaled_squared_distance(
 
     Without an intermediate of shape (d, n, m), unlike :func:`squared_differences`.
     """
+    from scipy.spatial.distance import cdist  # Late: it takes half of the import time.
+
     scale = np.where(categorical, 0.0, 1.0 / length_scale)
     r2: NDArray[np.float64] = cdist(A * scale, B * scale, "sqeuclidean")
     for i in np.flatnonzero(categorical):

@@ -30,10 +30,12 @@ class Model:
     arrays of shape (m,). ``source`` is a choice of the source parameter, by default the
     preferred one.
 
-    What else the method has fitted is available under its own names. For the paper's method:
-    ``objective[s]`` and ``cost[s]`` (the Gaussian processes of source s, 0 being the preferred
-    one), ``augmented`` (the AGP), ``inducing`` (numbers of the trials in F̂) and ``incumbent``
-    (ŷ⁺).
+    What else the method has fitted is available under its own names; s is a source index, 0
+    being the preferred source. For the robust method: ``joint`` (the joint model),
+    ``length_scale``, ``amplitude``, ``noise[s]``, ``rho[s]``, ``tau[s]``, ``kappa[s]``,
+    ``cost[s]``, ``incumbent`` (μ⁺). For the paper's: ``objective[s]`` and ``cost[s]`` (Gaussian
+    processes), ``augmented`` (the AGP), ``inducing`` (numbers of the trials in F̂) and
+    ``incumbent`` (ŷ⁺).
     """
 
     def __init__(
@@ -57,7 +59,11 @@ class Model:
         return self._ask(self._fitted.predict_cost, params, source)
 
     def discrepancy(self, params: Any, source: Any = None) -> Any:
-        """Return how far a source is from the objective: the method's own measure."""
+        """Return how far a source is from the objective, by the method's own measure.
+
+        The robust method: mean and standard deviation of δ_s. The paper's: η between the AGP
+        and the model of the source. Cost-cooling, which has one source: 0.
+        """
         return self._ask(self._fitted.discrepancy, params, source)
 
     def acquisition(self, params: Any, source: Any = None) -> Any:

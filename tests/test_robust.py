@@ -258,7 +258,7 @@ def test_what_is_predicted_is_in_raw_units() -> None:
     assert np.all(std < 0.1 * mean)
     posterior = model.joint.predict_sources(Z)
     np.testing.assert_allclose(
-        model.discrepancy(Z, 2), posterior.source_mean[:, 2] - model.rho[2] * posterior.mean
+        model.discrepancy(Z, 2)[0], posterior.source_mean[:, 2] - model.rho[2] * posterior.mean
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from typing import Any
 from typing import Protocol
 
 
@@ -49,8 +50,8 @@ class FittedModel(Protocol):
         """Return the mean and the standard deviation of the query cost at X, each (m,)."""
         ...
 
-    def discrepancy(self, X: NDArray[np.float64], source: int) -> NDArray[np.float64]:
-        """Return how far source s is from the objective at X, (m,)."""
+    def discrepancy(self, X: NDArray[np.float64], source: int) -> Any:
+        """Return how far source s is from the objective at X, one or more arrays (m,)."""
         ...
 
     def acquisition(self, X: NDArray[np.float64], source: int) -> NDArray[np.float64]:

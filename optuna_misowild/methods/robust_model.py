@@ -67,9 +67,29 @@ class RobustModel:
         return self.joint.length_scale
 
     @property
+    def amplitude(self) -> float:
+        """σ² of the joint model, in the units of y²."""
+        return self.joint.amplitude
+
+    @property
+    def noise(self) -> NDArray[np.float64]:
+        """λ_s², in the units of y², shape (S,)."""
+        return self.joint.noise
+
+    @property
     def rho(self) -> NDArray[np.float64]:
-        """ρ_s of the joint model, shape (S,)."""
+        """ρ_s, shape (S,); ρ_1 = 1."""
         return self.joint.rho
+
+    @property
+    def tau(self) -> NDArray[np.float64]:
+        """τ_s, the variance of the discrepancy of source s in the units of y², shape (S,)."""
+        return self.joint.tau
+
+    @property
+    def kappa(self) -> NDArray[np.float64]:
+        """κ_s, its length scales in units of ℓ, shape (S,)."""
+        return self.joint.kappa
 
     def predict(
         self, X: NDArray[np.float64], source: int
@@ -85,9 +105,13 @@ class RobustModel:
         """Return mean and standard deviation of the lognormal cost at X (m, d), each (m,)."""
         return self.cost[source].mean_and_std(X)
 
-    def discrepancy(self, X: NDArray[np.float64], source: int) -> NDArray[np.float64]:
-        """Return the posterior mean of δ_s = f_s − ρ_s f_1 at X (m, d), shape (m,)."""
-        return self.joint.predict_sources(X).delta_mean[:, source]
+    def discrepancy(
+        self, X: NDArray[np.float64], source: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return mean and standard deviation of δ_s = f_s − ρ_s f_1 at X (m, d), each (m,)."""
+        posterior = self.joint.predict_sources(X)
+        variance = posterior.delta_variance[:, source]
+        return posterior.delta_mean[:, source], np.sqrt(variance)
 
     def acquisition(self, X: NDArray[np.float64], source: int) -> NDArray[np.float64]:
         """Return a(s, x) at X (m, d), shape (m,)."""

@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import optuna
+import pytest
+
+from optuna_misowild import MisoWildSampler
+from optuna_misowild import Model
+
+
+METHODS = ["paper", "robust"]
+
+
+def fitted(method: str, direction: str = "minimize") -> Model:
+    def objective(trial: optuna.Trial) -> float:
+        source = trial.suggest_categorical("source", ["full", "cheap"])
+        x = trial.suggest_float("x", 1.0, 100.0, log=True)
+        kind = trial.suggest_categorical("kind", ["a", "b"])
+        trial.set_user_attr("cost", 10.0 if source == "full" else 1.0)
+        value = 50.0 + np.log10(x) + (0.5 if kind == "b" else 0.0) + 7.0 * (source == "cheap")
+        return value if direction == "minimize" else -value
+
+    sampler = MisoWildSampler(method=method, seed=0)
+    study = optuna.create_study(sampler=sampler, direction=direction)
+    study.optimize(objective, n_trials=22)
+    return sampler.model(study)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("direction", ["minimize", "maximize"])
+def test_it_answers_in_raw_units_and_in_the_minimised_sense(method: str, direction: str) -> None:
+    model = fitted(method, direction)
+    params = {"x": 10.0, "kind": "a"}
+    mean, std = model.predict(params)
+    assert mean == pytest.approx(51.0, abs=0.2)
+    assert 0.0 <= std < 0.5
+    assert model.predict(params, "cheap")[0] == pytest.approx(58.0, abs=0.4)
+    assert model.predict_cost(params, "full")[0] == pytest.approx(10.0, rel=0.05)
+    assert model.predict_cost(params, "cheap")[0] == pytest.approx(1.0, rel=0.05)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_list_gives_arrays_and_a_dict_numbers(method: str) -> None:
+    model = fitted(method)
+    one, two = {"x": 10.0, "kind": "a"}, {"x": 2.0, "kind": "b", "source": "cheap"}
+    assert isinstance(model.acquisition(one, "cheap"), float)
+    for ask in (model.predict, model.predict_cost, model.acquisition, model.discrepancy):
+        together = np.array(ask([one, two], "cheap"))
+        apart = np.stack([np.array(ask(one, "cheap")), np.array(ask(two, "cheap"))], axis=-1)
+        np.testing.assert_allclose(together, apart, rtol=1e-6, atol=1e-9)
+
+
+def test_what_the_paper_fits() -> None:
+    model = fitted("paper")
+    assert len(model.objective) == len(model.cost) == 2
+    assert model.objective[1].X.shape[1] == 2
+    assert model.objective[1].y.min() > 57.0
+    assert model.incumbent >= 50.0
+    assert set(model.inducing) <= set(range(22))
+    assert model.discrepancy({"x": 10.0, "kind": "a"}, "cheap") == pytest.approx(7.0, abs=1.0)
+
+
+def test_what_the_robust_method_fits() -> None:
+    model = fitted("robust")
+    assert model.length_scale.shape == (2,)
+    assert model.rho[0] == 1.0
+    assert model.noise.shape == model.tau.shape == model.kappa.shape == (2,)
+    assert model.amplitude > 0.0
+    # δ_s takes the offset of the source: f_s = ρ_s·f_1 + δ_s.
+    mean, std = model.discrepancy({"x": 10.0, "kind": "a"}, "cheap")
+    f_1, f_s = model.predict({"x": 10.0, "kind": "a"})[0], 58.0
+    assert mean == pytest.approx(f_s - model.rho[1] * f_1, abs=0.4)
+    assert std >= 0.0
+
+
+def test_what_it_cannot_answer() -> None:
+    model = fitted("robust")
+    with pytest.raises(ValueError, match=r"`params` must have all of \['kind', 'x'\].*\['x'\]"):
+        model.predict({"kind": "a"})
+    with pytest.raises(ValueError, match="'none' not in"):
+        model.predict({"x": 1.0, "kind": "a"}, "none")
+    with pytest.raises(AttributeError):
+        model.missing  # noqa: B018
+
+
+def test_a_study_without_a_source_has_no_source_to_name() -> None:
+    sampler = MisoWildSampler(seed=0)
+    study = optuna.create_study(sampler=sampler)
+    study.optimize(lambda trial: trial.suggest_float("x", 0.0, 1.0), n_trials=6)
+    model = sampler.model(study)
+    assert model.predict({"x": 0.5})[0] == pytest.approx(0.5, abs=0.1)
+    with pytest.raises(ValueError, match="no source parameter 'source', but `source` is 'full'"):
+        model.predict({"x": 0.5}, "full")
+
+
+def test_it_can_be_pickled() -> None:
+    model = fitted("robust")
+    params = {"x": 3.0, "kind": "b"}
+    assert pickle.loads(pickle.dumps(model)).predict(params) == model.predict(params)
