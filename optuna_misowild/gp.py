@@ -249,8 +249,8 @@ def fit_gp(
         categorical: Which coordinates are categorical, shape (d,); by default none.
         prior: Negative log prior of (log ℓ, log σ², log λ²) in standardised units, with its
             gradient; None for maximum likelihood.
-        warm_start: A model whose hyperparameters are the only start, which takes a third of the
-            time.
+        warm_start: A model whose hyperparameters are the only start, which is several times
+            faster.
         min_scale: The least unit in which values are measured.
         max_fit_points: With more data than that, hyperparameters are fitted to so many of them,
             evenly spread over the rows; the model has them all.

@@ -47,6 +47,10 @@ STARTS = (
 # Hyperparameters whose log likelihoods differ by less than this are equally likely.
 _INDIFFERENCE = 1e-5
 
+# A search ends where no derivative is larger than this. It costs at most 1e-3 of log likelihood,
+# and saves a seventh of the evaluations of the default.
+_GRADIENT_TOLERANCE = 3e-4
+
 Prior = Callable[["NDArray[np.float64]"], "tuple[float, NDArray[np.float64]]"]
 
 
@@ -128,7 +132,8 @@ def minimize_objective(
 
     Args:
         objective: What to minimise.
-        groups: Log parameters to start from. A search starts from the best one of each group.
+        groups: Log parameters to start from, noisy ones first. A search starts from the best one
+            of each group, until one ends at the least noise: others hardly ever do better then.
 
     Raises:
         numpy.linalg.LinAlgError: If no search ends where the objective is finite.
@@ -141,9 +146,18 @@ def minimize_objective(
     for group in groups:
         starts = [np.clip(start, bounds[:, 0], bounds[:, 1]) for start in group]
         start = min(starts, key=lambda start: objective(start)[0])
-        result = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds)
+        result = minimize(
+            objective,
+            start,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=bounds,
+            options={"gtol": _GRADIENT_TOLERANCE},
+        )
         if result.fun < best_value:
             best_value, best = result.fun, result.x
+            if math.exp(best[-1]) < 10.0 * NOISE_BOUNDS[0]:
+                break
     if best is None:
         raise np.linalg.LinAlgError("the likelihood is not finite")
 

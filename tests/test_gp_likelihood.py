@@ -127,6 +127,22 @@ def test_the_search_starts_from_the_best_of_each_group():
         assert value == pytest.approx(good, abs=1e-3)
 
 
+def test_a_search_that_ends_without_noise_is_the_last():
+    evaluations = []
+
+    def counting(log_parameters):
+        evaluations.append(log_parameters)
+        return 0.0, np.zeros_like(log_parameters)
+
+    X, z = bumpy(0, 20, 2, 1.5)
+    objective = Objective(X, z, 1.5, False, np.zeros(2, dtype=bool), counting)
+    start = np.log([0.3, 1.0, 0.3])
+    minimize_objective(objective, [[start]])
+    alone = len(evaluations)
+    minimize_objective(objective, [[start], [start]])
+    assert len(evaluations) == 2 * alone
+
+
 def test_the_minimum_is_within_the_bounds():
     X, z = bumpy(0, 30, 2, 2.5)
     objective = Objective(X, z, 2.5, True, np.zeros(2, dtype=bool), None)
