@@ -101,36 +101,26 @@ def maximize(
         raise ValueError(f"sources must be some of {acquisition.sources}, but got {sources!r}.")
 
     slice_ = _Slice(domain, np.full(domain.d, np.nan) if fixed is None else fixed)
-    starts = np.empty((0, domain.d)) if starts is None else starts
-    if slice_.size <= N_ENUMERATE:
-        candidates = rng.permutation(slice_.enumerate())
+    is_small = slice_.size <= N_ENUMERATE
+    if is_small:
+        X = rng.permutation(slice_.enumerate())
     else:
-        candidates = slice_.candidates(n_candidates, starts, rng)
+        X = slice_.candidates(n_candidates, starts, rng)
 
     target = _Restricted(acquisition, allowed, avoid or {}, min_distance)
-    values = target.values(candidates)
+    values = target.values(X)
     if avoid and values.max() == -np.inf:
         target = _Restricted(acquisition, allowed, {}, min_distance)
-        values = target.values(candidates)
-    if slice_.size > N_ENUMERATE:
-        # A place that is good for one source is often good for another.
-        climbed = [
-            _climb(
-                target,
-                slice_,
-                Maximum(allowed[column], candidates[row], float(values[row, column])),
-                *SHORT_CLIMB,
-            )
-            for row, column in _distinct_best(candidates, values, n_polish)
-        ]
-        if climbed:
-            candidates = np.stack([maximum.x for maximum in climbed])
-            values = target.values(candidates)
-    row, column = np.unravel_index(np.argmax(values), values.shape)
-    best = Maximum(allowed[column], candidates[row], float(values[row, column]))
-    if slice_.size > N_ENUMERATE and best.value > -np.inf:
-        best = _climb(target, slice_, best, *LONG_CLIMB)
-    return best
+        values = target.values(X)
+    if is_small or values.max() == -np.inf:
+        return _largest(target, X, values)
+    climbed = [
+        _climb(target, slice_, start, *SHORT_CLIMB)
+        for start in _distinct_best(target, X, values, n_polish)
+    ]
+    # A place that is good for one source is often good for another.
+    X = np.stack([maximum.x for maximum in climbed])
+    return _climb(target, slice_, _largest(target, X, target.values(X)), *LONG_CLIMB)
 
 
 @dataclass(frozen=True)
@@ -188,11 +178,11 @@ class _Slice:
         return X
 
     def candidates(
-        self, n: int, starts: NDArray[np.float64], rng: np.random.Generator
+        self, n: int, starts: NDArray[np.float64] | None, rng: np.random.Generator
     ) -> NDArray[np.float64]:
         """Return n locations that fill the slice, then the starts and some near them."""
         filling = _kronecker(n, self.domain.d, rng)
-        if not len(starts):
+        if starts is None or not len(starts):
             return self.place(filling)
         near = starts[np.arange(n // 4) % len(starts)]
         step = 10.0 ** rng.uniform(-3.0, -0.5, size=(len(near), 1))
@@ -248,8 +238,6 @@ class _Restricted:
         points = self.avoid.get(source)
         if points is None or not len(points):
             return np.zeros(len(X), dtype=bool)
-        if not X.shape[1]:
-            return np.ones(len(X), dtype=bool)
         near: NDArray[np.bool_] = (cdist(X, points) < self.min_distance).any(axis=1)
         return near
 
@@ -268,20 +256,26 @@ def _kronecker(n: int, d: int, rng: np.random.Generator) -> NDArray[np.float64]:
     return points
 
 
+def _largest(target: _Restricted, X: NDArray[np.float64], values: NDArray[np.float64]) -> Maximum:
+    """Return the first of the largest values (m, n_sources) and where it is."""
+    row, column = np.unravel_index(np.argmax(values), values.shape)
+    return Maximum(target.sources[column], X[row], float(values[row, column]))
+
+
 def _distinct_best(
-    X: NDArray[np.float64], values: NDArray[np.float64], n: int
-) -> list[tuple[int, int]]:
-    """Return (row, column) of the best of each source, then of the best others, n in all.
+    target: _Restricted, X: NDArray[np.float64], values: NDArray[np.float64], n: int
+) -> list[Maximum]:
+    """Return the best of each source, then the best others, about n in all.
 
     None is excluded, and none is close to a better one of the same source.
     """
     values = values.copy()
     radius = 0.1 * np.sqrt(X.shape[1])
-    chosen: list[tuple[int, int]] = []
+    chosen: list[Maximum] = []
 
     def choose(row: int, column: int) -> None:
         if values[row, column] > -np.inf:
-            chosen.append((row, column))
+            chosen.append(Maximum(target.sources[column], X[row], float(values[row, column])))
             values[np.linalg.norm(X - X[row], axis=1) <= radius, column] = -np.inf
 
     for column in range(values.shape[1]):

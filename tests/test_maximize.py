@@ -72,7 +72,7 @@ def mixed(*sizes: int | None, categorical: tuple[int, ...] = ()) -> Domain:
     return Domain(grids, np.isin(np.arange(len(sizes)), categorical))
 
 
-def brute_force(acquisition: Acquisition, domain: Domain, resolution: int = 100) -> float:
+def brute_force(acquisition: Acquisition, domain: Domain, resolution: int = 50) -> float:
     axes = [np.linspace(0, 1, resolution + 1) if g is None else g for g in domain.grids]
     X = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, domain.d)
     return max(
@@ -140,6 +140,41 @@ def test_starts_lead_to_a_narrow_peak() -> None:
     assert search(acquisition, domain).value < 0.5
 
 
+def test_climbs_from_places_that_are_apart() -> None:
+    """The highest peak is narrow: every candidate on it is lower than many on the broad one."""
+    acquisition, domain = Bumps(3, n_sources=1, n_bumps=2), Domain.continuous(3)
+    acquisition.centers[:] = [[0.3], [0.7]]
+    acquisition.steepness[:] = 20.0, 500.0
+    acquisition.weights[:] = 1.0, 1.5
+    maximum = search(acquisition, domain)
+    np.testing.assert_allclose(maximum.x, acquisition.centers[1], atol=1e-3)
+    assert search(acquisition, domain, n_polish=1).value < 1.1
+
+
+def test_climbs_on_every_source() -> None:
+    acquisition, domain = Bumps(3, n_sources=2, n_bumps=2), Domain.continuous(3)
+    acquisition.steepness[:] = 20.0, 500.0
+    acquisition.weights[:] = [[1.0, 0.0], [0.0, 1.5]]
+    maximum = search(acquisition, domain, n_polish=1)
+    assert maximum.source == 1
+    assert maximum.value == pytest.approx(1.5)
+
+
+def test_keeps_the_best_place_seen_of_a_rough_function() -> None:
+    seen = []
+
+    class Rough(Bumps):
+        def values(self, X: np.ndarray) -> np.ndarray:
+            return super().values(X) + 0.5 * np.cos(1e4 * X[:, :1])
+
+        def value_and_gradient(self, x: np.ndarray, source: int) -> tuple[float, np.ndarray]:
+            seen.append(float(self.values(x[None])[0, source]))
+            return seen[-1], super().value_and_gradient(x, source)[1]
+
+    maximum = search(Rough(2), Domain.continuous(2))
+    assert maximum.value >= max(seen)
+
+
 def test_fixed_coordinates_are_honoured() -> None:
     acquisition, domain = Bumps(3), mixed(None, 30, None)
     fixed = np.array([0.123, grid(30)[7], np.nan])
@@ -166,6 +201,24 @@ def test_only_allowed_sources_are_chosen() -> None:
     assert restricted.value < best.value
     acquisition.weights[best.source] = 0.0
     assert restricted.value >= brute_force(acquisition, domain)
+
+
+@pytest.mark.parametrize("domain", [mixed(None, None), mixed(20, 20)])
+@pytest.mark.parametrize("source", [2, 5, 9])
+def test_sources_are_named_as_the_acquisition_names_them(domain: Domain, source: int) -> None:
+    class Named(Bumps):
+        def value_and_gradient(self, x: np.ndarray, source: int) -> tuple[float, np.ndarray]:
+            return super().value_and_gradient(x, self.sources.index(source))
+
+    named = Named(2)
+    named.sources = (2, 5, 9)
+    column = named.sources.index(source)
+    maximum = search(named, domain, sources=(source,))
+    assert maximum.source == source
+    assert maximum.value == pytest.approx(named.values(maximum.x[None])[0, column], rel=1e-12)
+    only = Bumps(2)
+    only.weights = only.weights[[column]]
+    assert maximum.value >= brute_force(only, domain) * (1.0 - 1e-9)
 
 
 @pytest.mark.parametrize("sources", [(), (3,), (0, 7)])
