@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 
 N_ENUMERATE = 2048  # Finite domains up to this size are searched exhaustively.
+# As many times the candidates where no coordinate can be climbed along by gradients.
+DISCRETE_FACTOR = 4
 N_LINE = 32  # Ordered grids of more values are relaxed, and not searched value by value.
 FIRST_STEP = 0.1  # Length of the first step of a climb, in the unit cube.
 # L-BFGS-B iterations, and alternations between these and line searches,
@@ -180,7 +182,8 @@ class _Slice:
     def candidates(
         self, n: int, starts: NDArray[np.float64] | None, rng: np.random.Generator
     ) -> NDArray[np.float64]:
-        """Return n locations that fill the slice, then the starts and some near them."""
+        """Return n or more locations that fill the slice, then the starts and some near them."""
+        n *= 1 if len(self.smooth) else DISCRETE_FACTOR
         filling = _kronecker(n, self.domain.d, rng)
         if starts is None or not len(starts):
             return self.place(filling)
