@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import erfcx
-from scipy.special import ndtr
 
 
 if TYPE_CHECKING:
@@ -143,6 +141,8 @@ def log_ei(
 
 def _log_h(u: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return log h(u), Φ(u)/h(u) and φ(u)/h(u), shape (3, ...), all to near full precision."""
+    from scipy.special import ndtr  # Late, like all of scipy: importing it takes long.
+
     result = np.empty((3, *u.shape))
     central = u > -1.0
     if central.any():
@@ -164,6 +164,8 @@ def _tail(u: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float
     Below u = −50 the sum loses digits, and the asymptotic series of t takes its place
     (Abramowitz and Stegun 1964, 7.1.23: Mills' ratio is (1 − q + 3q² − 15q³ + …)/|u|, q = 1/u²).
     """
+    from scipy.special import erfcx
+
     mills = _SQRT_2PI / 2.0 * erfcx(-u / np.sqrt(2.0))
     q = 1.0 / (u * u)
     series = q * (1.0 - q * (3.0 - q * (15.0 - q * (105.0 - q * 945.0))))

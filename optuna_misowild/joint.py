@@ -16,14 +16,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.linalg.blas import dtrmm
-from scipy.linalg.lapack import dtrtri
 
 from optuna_misowild.joint_likelihood import SMOOTHNESS
 from optuna_misowild.joint_likelihood import JointHyperparameters
 from optuna_misowild.kernel import matern
 from optuna_misowild.kernel import scaled_squared_distance
+from optuna_misowild.linalg import blas
 from optuna_misowild.linalg import cholesky
+from optuna_misowild.linalg import lapack
 
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ class JointGaussianProcess:
         K[np.diag_indices_from(K)] += h.noise[source]
 
         targets = (self.y - self.offsets[self.source] - self.mean)[order] / self.scale
-        inverse_factor, _ = dtrtri(cholesky(K), lower=1, overwrite_c=1)
+        inverse_factor, _ = lapack().dtrtri(cholesky(K), lower=1, overwrite_c=1)
         alpha = inverse_factor.T @ (inverse_factor @ targets)
         for name, value in (
             ("_X", X),
@@ -329,7 +329,7 @@ class JointGaussianProcess:
         self, C: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
         """Return mean and variance of f_1 from C = Cov[f_1(x), y], and C L⁻ᵀ (m, n)."""
-        U = dtrmm(1.0, self._inverse_factor, C.T, lower=1).T
+        U = blas().dtrmm(1.0, self._inverse_factor, C.T, lower=1).T
         variance = self.hyperparameters.amplitude - np.einsum("ij,ij->i", U, U)
         return (
             self.mean + self.scale * (C @ self._alpha),

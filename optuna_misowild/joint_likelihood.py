@@ -15,11 +15,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf
-from scipy.linalg.lapack import dpotri
-from scipy.linalg.lapack import dpotrs
 
 from optuna_misowild.kernel import matern
+from optuna_misowild.linalg import lapack
 
 
 if TYPE_CHECKING:
@@ -235,12 +233,12 @@ class JointPosteriorDensity:
 
         self._flat[self._pair_index] = pairs
         self._flat[self._diagonal_index] = prior_variance[self._source]
-        factor, info = dpotrf(self._matrix, lower=1, clean=0, overwrite_a=1)
+        factor, info = lapack().dpotrf(self._matrix, lower=1, clean=0, overwrite_a=1)
         if info != 0:
             return np.inf, np.zeros_like(theta)
-        a, _ = dpotrs(factor, self._targets, lower=1)
+        a, _ = lapack().dpotrs(factor, self._targets, lower=1)
         value += 0.5 * float(self._targets @ a) + float(np.sum(np.log(factor.diagonal())))
-        _, info = dpotri(factor, lower=1, overwrite_c=1)
+        _, info = lapack().dpotri(factor, lower=1, overwrite_c=1)
         if info != 0 or not np.isfinite(value):
             return np.inf, np.zeros_like(theta)
 

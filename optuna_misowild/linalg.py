@@ -5,18 +5,32 @@ All factors are lower triangular and in Fortran order, with zeros above the diag
 
 from __future__ import annotations
 
+from functools import cache
 import math
 from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf
-from scipy.linalg.lapack import dpotri
-from scipy.linalg.lapack import dpotrs
-from scipy.linalg.lapack import dtrtrs
 
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+
+@cache
+def lapack() -> Any:
+    """Return ``scipy.linalg.lapack``, imported at the first call: that takes its time."""
+    from scipy.linalg import lapack
+
+    return lapack
+
+
+@cache
+def blas() -> Any:
+    """Return ``scipy.linalg.blas``, imported at the first call."""
+    from scipy.linalg import blas
+
+    return blas
 
 
 _FIRST_JITTER = 1e-12
@@ -38,14 +52,16 @@ def cholesky(K: NDArray[np.float64]) -> NDArray[np.float64]:
         numpy.linalg.LinAlgError: If 1e-2 of the diagonal's mean does not suffice either.
     """
     L: NDArray[np.float64]
-    L, info = dpotrf(K.T, lower=1)  # K is symmetric, and its transpose needs no reordering.
+    L, info = lapack().dpotrf(
+        K.T, lower=1
+    )  # K is symmetric, and its transpose needs no reordering.
     relative = _FIRST_JITTER
     while info != 0:
         if relative > _LAST_JITTER:
             raise np.linalg.LinAlgError("The covariance matrix is not positive definite.")
         jittered = K.copy()
         jittered.flat[:: len(K) + 1] += relative * K.trace() / len(K)
-        L, info = dpotrf(jittered.T, lower=1)
+        L, info = lapack().dpotrf(jittered.T, lower=1)
         relative *= 10.0
     return L
 
@@ -54,7 +70,7 @@ def solve(L: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]
     """Return (L Lᵀ)⁻¹ b, of the shape of ``b``: (n,) or (n, m)."""
     if len(b) == 0:
         return b
-    x: NDArray[np.float64] = dpotrs(L, b, lower=1)[0]
+    x: NDArray[np.float64] = lapack().dpotrs(L, b, lower=1)[0]
     return x
 
 
@@ -64,7 +80,7 @@ def solve_lower(
     """Return L⁻¹ b, or L⁻ᵀ b if ``transposed``, of the shape of ``b``: (n, m)."""
     if len(b) == 0:
         return b
-    x: NDArray[np.float64] = dtrtrs(L, b, lower=1, trans=int(transposed))[0]
+    x: NDArray[np.float64] = lapack().dtrtrs(L, b, lower=1, trans=int(transposed))[0]
     return x
 
 
@@ -72,7 +88,7 @@ def inverse(L: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the lower triangle of (L Lᵀ)⁻¹, with zeros above it, shape (n, n)."""
     if len(L) == 0:
         return L
-    triangle: NDArray[np.float64] = dpotri(L, lower=1)[0]
+    triangle: NDArray[np.float64] = lapack().dpotri(L, lower=1)[0]
     return triangle
 
 

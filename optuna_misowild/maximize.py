@@ -14,7 +14,6 @@ from typing import NamedTuple
 from typing import Protocol
 
 import numpy as np
-from scipy.spatial.distance import cdist
 
 
 if TYPE_CHECKING:
@@ -241,6 +240,8 @@ class _Restricted:
         points = self.avoid.get(source)
         if points is None or not len(points):
             return np.zeros(len(X), dtype=bool)
+        from scipy.spatial.distance import cdist
+
         near: NDArray[np.bool_] = (cdist(X, points) < self.min_distance).any(axis=1)
         return near
 

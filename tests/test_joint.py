@@ -389,7 +389,7 @@ def test_failed_fit_warns_and_falls_back(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_factor_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     calls = []
     monkeypatch.setattr(
-        "optuna_misowild.joint.dtrtri", lambda *a, **k: (calls.append(1), dtrtri(*a, **k))[1]
+        "scipy.linalg.lapack.dtrtri", lambda *a, **k: (calls.append(1), dtrtri(*a, **k))[1]
     )
     model = model_of(*random_problem())
     Z = random_problem(seed=1)[0]

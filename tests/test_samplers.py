@@ -262,8 +262,10 @@ def test_rebuilt_from_storage_the_next_suggestion_is_the_same(
 
 def test_without_a_seed_workers_share_the_initial_design() -> None:
     kept = InMemoryStorage()
-    study = study_of(MisoWildSampler(), storage=kept, study_name="s", n_trials=4)
-    resumed = optuna.load_study(study_name="s", storage=kept, sampler=MisoWildSampler())
+    study = study_of(MisoWildSampler(method="paper"), storage=kept, study_name="s", n_trials=4)
+    resumed = optuna.load_study(
+        study_name="s", storage=kept, sampler=MisoWildSampler(method="paper")
+    )
     resumed.optimize(toy, n_trials=6)
     full = [t.params["x"] for t in study.trials if t.params["source"] == "full"]
     assert sorted(int(5 * x) for x in full) == [0, 1, 2, 3, 4]
