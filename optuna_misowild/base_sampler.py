@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from typing import TYPE_CHECKING
 from typing import Any
 
@@ -21,6 +22,7 @@ from optuna_misowild.space import from_unit
 from optuna_misowild.space import to_unit
 from optuna_misowild.study_view import Settings
 from optuna_misowild.study_view import StudyView
+from optuna_misowild.threads import single_blas_thread
 
 
 if TYPE_CHECKING:
@@ -106,18 +108,11 @@ class MethodSampler(BaseSampler):
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
         self._raise_error_if_multi_objective(study)
-        view = StudyView(study, self._settings, asking=trial.number)
-        self._warn_malformed_costs(view.trials)
-        self._warn_spent_budget(view)
-        fixed = _fixed_params(study, trial)
-        slot = self._design_slot(view, fixed)
-        if slot is not None:
-            # Through `sample_independent`, parameter by parameter: not all are known yet.
-            records.write_row(study, trial, *slot)
-            return {}
-        if not search_space:
-            return {}
-        return self._propose(view, trial, search_space, fixed)
+        start = time.perf_counter()
+        with single_blas_thread():
+            params = self._choose(study, trial, search_space)
+        records.write_thinking(study, trial, time.perf_counter() - start)
+        return params
 
     def sample_independent(
         self,
@@ -175,6 +170,23 @@ class MethodSampler(BaseSampler):
         records.write_source(study, trial, index, constrained=distribution is not None)
 
     # How a trial is chosen.
+
+    def _choose(
+        self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
+    ) -> dict[str, Any]:
+        """Return the next query; empty if its parameters are to be sampled one by one."""
+        view = StudyView(study, self._settings, asking=trial.number)
+        self._warn_malformed_costs(view.trials)
+        self._warn_spent_budget(view)
+        fixed = _fixed_params(study, trial)
+        slot = self._design_slot(view, fixed)
+        if slot is not None:
+            # Through `sample_independent`, parameter by parameter: not all are known yet.
+            records.write_row(study, trial, *slot)
+            return {}
+        if not search_space:
+            return {}
+        return self._propose(view, trial, search_space, fixed)
 
     def _design_slot(self, view: StudyView, fixed: Mapping[str, Any]) -> tuple[int, int] | None:
         """Return the (source, row) of the initial design for the trial that asks, or None."""
@@ -305,7 +317,8 @@ class MethodSampler(BaseSampler):
                 "There is no model yet: none of the study's "
                 f"{len(view.trials)} trials has finished with a value."
             )
-        fitted = self._method.fit(view.observations, view.domain)
+        with single_blas_thread():
+            fitted = self._method.fit(view.observations, view.domain)
         return Model(fitted, view.space, view.sources)
 
 

@@ -45,6 +45,7 @@ PREFERRED_CONSTRAINT = "preferred_source"
 _SEED_KEY = "misowild:seed"
 _ROW_KEY = "misowild:row"
 _TIMED_KEY = "misowild:timed"
+_THINKING_KEY = "misowild:thinking"
 _PARAMS_KEY = "misowild:params"
 _MAX_ATTR_LENGTH = 2045  # Longer values fail on relational storages.
 
@@ -77,11 +78,22 @@ def write_source(study: Study, trial: FrozenTrial, source: int, *, constrained: 
         storage.set_trial_system_attr(trial_id, "constraints", [*own, violation])
 
 
+def write_thinking(study: Study, trial: FrozenTrial, seconds: float) -> None:
+    """Record how long a trial has waited for its suggestion."""
+    study._storage.set_trial_system_attr(trial._trial_id, _THINKING_KEY, seconds)
+
+
 def write_duration_as_cost(study: Study, trial: FrozenTrial, cost_attr: str) -> None:
-    """Record the wall-clock time of a finishing trial, in seconds, as its cost."""
+    """Record the wall-clock time of a finishing trial, in seconds, as its cost.
+
+    Without the time that the sampler took to suggest it, which tells nothing of the source.
+    """
     if trial.datetime_start is None:
         return
     seconds = (datetime.now() - trial.datetime_start).total_seconds()
+    thinking = trial.system_attrs.get(_THINKING_KEY)
+    if isinstance(thinking, float) and 0.0 <= thinking <= seconds:
+        seconds -= thinking
     # Marked, so that seconds are never mixed with costs that an objective gives in its own unit.
     study._storage.set_trial_system_attr(trial._trial_id, _TIMED_KEY, True)
     study._storage.set_trial_user_attr(trial._trial_id, cost_attr, max(seconds, 0.0))

@@ -63,7 +63,7 @@ class MisoWildSampler(MethodSampler):
         budget: The total cost that may be spent, in the unit of the costs; used for planning
             (``CostBudgetCallback`` stops a study). None for no limit.
         cost_attr: User attribute of a trial that holds its cost. If the objective does not set
-            it, it is the trial's wall-clock time in seconds.
+            it, it is the trial's wall-clock time in seconds, without that of the suggestion.
         n_startup_trials: Size of the initial design, in locations per source.
         query_sources: The choices that may be queried; trials on the others are only read.
             By default all.
@@ -128,7 +128,7 @@ class CarboCoolingSampler(MethodSampler):
         source: Name of the categorical parameter that names the source, if there is one.
         preferred_source: The choice that is asked; by default the first one.
         cost_attr: User attribute of a trial that holds its cost. If the objective does not set
-            it, it is the trial's wall-clock time in seconds.
+            it, it is the trial's wall-clock time in seconds, without that of the suggestion.
         n_startup_trials: Size of the Latin hypercube.
         independent_sampler: Sampler for parameters that not all trials have (conditional search
             spaces). By default they are drawn uniformly.

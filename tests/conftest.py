@@ -1,6 +1,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+import os
+
+
+# Before numpy is loaded: tests run one process per core, and more threads would fight for them.
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(variable, "1")
 
 import optuna
 import pytest

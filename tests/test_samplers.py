@@ -7,6 +7,7 @@ from collections.abc import Callable
 import math
 from pathlib import Path
 import pickle
+import time
 from typing import Any
 
 import numpy as np
@@ -148,6 +149,28 @@ def test_without_a_cost_the_trial_costs_its_time() -> None:
         assert trial.duration is not None
         assert trial.user_attrs["cost"] == pytest.approx(trial.duration.total_seconds(), abs=0.1)
     assert 0.0 < cumulated_cost(study) < 5.0
+
+
+def test_the_time_of_the_suggestion_is_no_cost_of_the_trial(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    choose = MisoWildSampler._choose
+
+    def slowly(*args: Any) -> dict[str, Any]:
+        time.sleep(0.5)
+        return choose(*args)
+
+    def objective(trial: optuna.Trial) -> float:
+        x = trial.suggest_float("x", 0.0, 1.0)
+        time.sleep(0.1)
+        return x
+
+    monkeypatch.setattr(MisoWildSampler, "_choose", slowly)
+    study = study_of()
+    study.optimize(objective, n_trials=1)
+    assert study.trials[0].duration is not None
+    assert study.trials[0].duration.total_seconds() > 0.6
+    assert 0.1 <= study.trials[0].user_attrs["cost"] < 0.5
 
 
 @pytest.mark.parametrize("method", METHODS)
