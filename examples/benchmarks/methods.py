@@ -48,11 +48,16 @@ def ei_per_cost(budget: float, seed: int) -> BaseSampler:
     return optuna_misowild.CarboCoolingSampler(budget, alpha=1.0, seed=seed)
 
 
+def ei(budget: float, seed: int) -> BaseSampler:
+    return optuna_misowild.CarboCoolingSampler(budget, alpha=0.0, seed=seed)
+
+
 METHODS = {
     "robust": Method(misowild("robust"), all_sources=True),
     "paper": Method(misowild("paper"), all_sources=True),
     "carbo": Method(carbo),
     "ei-per-cost": Method(ei_per_cost),
+    "ei": Method(ei),
     "gp": Method(lambda budget, seed: GPSampler(seed=seed)),
     "tpe": Method(lambda budget, seed: TPESampler(seed=seed)),
     "random": Method(lambda budget, seed: RandomSampler(seed=seed)),
