@@ -162,7 +162,7 @@ class MethodSampler(BaseSampler):
         cost_attr = self._settings.cost_attr
         if cost_attr in trial.user_attrs:
             self._warn_malformed_costs([trial])
-        elif not records.has_own_unit(study.get_trials(deepcopy=False), cost_attr):
+        elif not records.has_own_unit(records.all_trials(study), cost_attr):
             records.write_duration_as_cost(study, trial, cost_attr)
         distribution = trial.distributions.get(self._settings.source)
         index = self._settings.sources(distribution).of_trial(trial.params)
@@ -203,7 +203,8 @@ class MethodSampler(BaseSampler):
         ahead = sum(records.is_undecided(t) for t in view.trials if t.number < view.asking)
         if ahead < len(wanted):
             return wanted[ahead]
-        if len(observations.valued(0)) > 0:
+        needed = (0,) if 0 in allowed else allowed
+        if np.isin(observations.source[observations.has_value], needed).any():
             return None
         # Nothing to build a model on yet: one more location of the (preferred) source.
         taken = observations.row[observations.source == allowed[0]]
@@ -240,7 +241,7 @@ class MethodSampler(BaseSampler):
                 params[self._settings.source] = view.sources.choices[proposal.source]
             params = {name: params[name] for name in search_space if name in params}
             records.write_params(study, trial, search_space, params)
-            others = view.pending_since()
+            others = view.rivals()
             distance = np.linalg.norm(others.X - proposal.x, axis=1)
             if not ((others.source == proposal.source) & (distance < _SAME_POINT)).any():
                 break
@@ -279,7 +280,7 @@ class MethodSampler(BaseSampler):
     def _warn_independent(self, study: Study, trial: FrozenTrial, param_name: str) -> None:
         if not self._warn_independent_sampling:
             return
-        if not study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,)):
+        if not any(t.state == TrialState.COMPLETE for t in records.all_trials(study)):
             return
         records.logger.warning(
             f"The parameter {param_name!r} of trial {trial.number} is sampled independently of "

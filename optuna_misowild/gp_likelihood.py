@@ -98,7 +98,7 @@ class Objective:
         if not ard:
             differences = differences.sum(axis=0, keepdims=True)
         # One row per length scale: r² and its gradient are each a product with this matrix.
-        self._differences = differences.reshape(len(differences), -1)
+        self._differences = differences.reshape(len(differences), len(z) ** 2)
         self._z = z
         self._smoothness = smoothness
         self._prior = prior

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from optuna_misowild.space import encode
+from optuna_misowild.space import to_unit
 
 
 if TYPE_CHECKING:
@@ -97,4 +98,12 @@ class Model:
                     f"`params` must have all of {sorted(self._space)}, but "
                     f"{sorted(missing)} are missing in {dict(values)}."
                 )
+            for name, distribution in self._space.items():
+                try:
+                    to_unit(distribution, values[name])
+                except (TypeError, ValueError):
+                    raise ValueError(
+                        f"`params` has {name!r} = {values[name]!r}, which is no value of "
+                        f"{distribution}."
+                    ) from None
         return encode(self._space, params)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from typing import Any
 
+import numpy as np
 from optuna.samplers import PartialFixedSampler
 from optuna.study import StudyDirection
 
 from optuna_misowild.base_sampler import MethodSampler
+from optuna_misowild.records import is_feasible
 from optuna_misowild.samplers import MisoWildSampler
 
 
@@ -65,11 +68,14 @@ def recommend(study: Study, *, sampler: MethodSampler | None = None) -> Recommen
     if sampler is None:
         sampler = _sampler_of(study)
     view = sampler.view(study)
-    incumbent = sampler.method.recommend(view.observations, view.domain)
+    feasible = {trial.number for trial in view.trials if is_feasible(trial)}
+    seen = view.observations
+    seen = replace(seen, y=np.where(np.isin(seen.trial, list(feasible)), seen.y, np.nan))
+    incumbent = sampler.method.recommend(seen, view.domain)
     if incumbent is None:
         raise ValueError(
             "There is nothing to recommend yet: none of the study's "
-            f"{len(view.trials)} trials has finished with a value."
+            f"{len(view.trials)} trials has finished with a value and meets its constraints."
         )
     sources = view.sources
     number = int(view.observations.trial[incumbent.index])

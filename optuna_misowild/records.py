@@ -23,7 +23,7 @@ from optuna.study import StudyDirection
 from optuna.trial import TrialState
 
 from optuna_misowild.observations import Observations
-from optuna_misowild.space import encode
+from optuna_misowild.space import to_unit
 
 
 if TYPE_CHECKING:
@@ -48,6 +48,10 @@ _TIMED_KEY = "misowild:timed"
 _THINKING_KEY = "misowild:thinking"
 _PARAMS_KEY = "misowild:params"
 _MAX_ATTR_LENGTH = 2045  # Longer values fail on relational storages.
+_LARGEST_COST = float(np.finfo(np.float64).max)
+# A worker needs less than this from the start of a trial to its choice, unless its objective
+# takes its time before it suggests anything, or is dead.
+_DECISION_SECONDS = 60.0
 
 
 # Writing.
@@ -113,10 +117,12 @@ def write_params(
     """Let other workers read what a trial will suggest, before its objective has asked."""
     internal = {name: float(space[name].to_internal_repr(params[name])) for name in params}
     text = json.dumps(internal)
-    for part, start in enumerate(range(0, len(text), _MAX_ATTR_LENGTH)):
-        study._storage.set_trial_system_attr(
-            trial._trial_id, f"{_PARAMS_KEY}:{part}", text[start : start + _MAX_ATTR_LENGTH]
-        )
+    length = _MAX_ATTR_LENGTH - 10
+    parts = [text[start : start + length] for start in range(0, len(text), length)]
+    # With their number, since a revision may need fewer of them.
+    parts[0] = f"{len(parts)};{parts[0]}"
+    for i, part in enumerate(parts):
+        study._storage.set_trial_system_attr(trial._trial_id, f"{_PARAMS_KEY}:{i}", part)
 
 
 def study_seed(study: Study) -> int:
@@ -135,6 +141,11 @@ def study_seed(study: Study) -> int:
 # Reading.
 
 
+def all_trials(study: Study) -> list[FrozenTrial]:
+    """Return all trials of a study, also where a pruner shows the sampler only some of them."""
+    return study._storage.get_all_trials(study._study_id, deepcopy=False)
+
+
 def read_row(study: Study, trial: FrozenTrial) -> tuple[int, int] | None:
     """Return the (source, row) that a running trial has taken, or None."""
     return _row_of(study._storage.get_trial_system_attrs(trial._trial_id))
@@ -150,14 +161,22 @@ def _row_of(system_attrs: Mapping[str, Any]) -> tuple[int, int] | None:
 
 
 def is_undecided(trial: FrozenTrial) -> bool:
-    """Whether a running trial has not recorded yet what it will do."""
+    """Whether a trial has just been started and not recorded yet what it will do."""
     return (
         trial.state == TrialState.RUNNING
         and not trial.params
         and not trial.system_attrs.get("fixed_params")
         and _row_of(trial.system_attrs) is None
+        and not has_decided(trial)
         and f"{_PARAMS_KEY}:0" not in trial.system_attrs
+        and trial.datetime_start is not None
+        and (datetime.now() - trial.datetime_start).total_seconds() < _DECISION_SECONDS
     )
+
+
+def has_decided(trial: FrozenTrial) -> bool:
+    """Whether what a running trial has recorded is its last word."""
+    return bool(trial.params) or _THINKING_KEY in trial.system_attrs
 
 
 def params_of(trial: FrozenTrial, space: Mapping[str, BaseDistribution]) -> dict[str, Any]:
@@ -174,12 +193,12 @@ def params_of(trial: FrozenTrial, space: Mapping[str, BaseDistribution]) -> dict
 
 
 def _announced(system_attrs: Mapping[str, Any]) -> dict[str, float]:
-    parts: list[str] = []
-    while isinstance(part := system_attrs.get(f"{_PARAMS_KEY}:{len(parts)}"), str):
-        parts.append(part)
     try:
-        params = json.loads("".join(parts))
-    except ValueError:  # None yet, or another worker is in the midst of writing them.
+        n_parts, first = system_attrs[f"{_PARAMS_KEY}:0"].split(";", 1)
+        others = [system_attrs[f"{_PARAMS_KEY}:{i}"] for i in range(1, int(n_parts))]
+        params = json.loads("".join([first, *others]))
+    except (KeyError, AttributeError, TypeError, ValueError):
+        # None yet, or another worker is in the midst of writing them.
         return {}
     if not isinstance(params, dict):
         return {}
@@ -192,15 +211,15 @@ def _announced(system_attrs: Mapping[str, Any]) -> dict[str, float]:
 
 def malformed_cost(trial: FrozenTrial, cost_attr: str) -> str | None:
     """Return why the cost that a trial has recorded cannot be used, or None."""
-    value = trial.user_attrs.get(cost_attr)
-    if value is None:
+    if cost_attr not in trial.user_attrs:
         return None
+    value = trial.user_attrs[cost_attr]
     if isinstance(value, bool) or not isinstance(value, Real):
         problem = f"a {type(value).__name__}"
-    elif not math.isfinite(value):
-        problem = "not finite"
     elif value < 0:
         problem = "negative"
+    elif not value <= _LARGEST_COST:
+        problem = "not finite"
     else:
         return None
     return (
@@ -210,10 +229,19 @@ def malformed_cost(trial: FrozenTrial, cost_attr: str) -> str | None:
 
 
 def has_own_unit(trials: Sequence[FrozenTrial], cost_attr: str) -> bool:
-    """Whether the objective records costs itself, so that seconds would be another unit."""
-    return any(
-        cost_attr in trial.user_attrs and _TIMED_KEY not in trial.system_attrs for trial in trials
-    )
+    """Whether the objective records costs itself, so that seconds would be another unit.
+
+    That is so if at least half of the completed trials with a usable cost have one that no clock
+    of ours has taken; of all trials, while none is completed.
+    """
+    usable = [
+        trial
+        for trial in trials
+        if cost_attr in trial.user_attrs and malformed_cost(trial, cost_attr) is None
+    ]
+    usable = [t for t in usable if t.state == TrialState.COMPLETE] or usable
+    n_timed = sum(_TIMED_KEY in trial.system_attrs for trial in usable)
+    return len(usable) > 0 and 2 * n_timed <= len(usable)
 
 
 def costs(trials: Sequence[FrozenTrial], cost_attr: str) -> list[float]:
@@ -233,7 +261,20 @@ def _cost(trial: FrozenTrial, cost_attr: str, own_unit: bool) -> float:
         return float(trial.user_attrs[cost_attr])
     if own_unit or trial.datetime_start is None or trial.datetime_complete is None:
         return math.nan
-    return max((trial.datetime_complete - trial.datetime_start).total_seconds(), 0.0)
+    # `create_trial` gives both dates at once: a duration of 0 was not measured.
+    seconds = (trial.datetime_complete - trial.datetime_start).total_seconds()
+    return seconds if seconds > 0.0 else math.nan
+
+
+def is_feasible(trial: FrozenTrial) -> bool:
+    """Whether a trial meets the constraints that the user has set."""
+    attrs = trial.system_attrs
+    named = {k: v for k, v in attrs.items() if k.startswith("constraints:")}
+    named.pop(f"constraints:{PREFERRED_CONSTRAINT}", None)
+    unnamed = list(attrs.get("constraints") or ())
+    if not hasattr(optuna.trial.Trial, "set_constraint") and SOURCE_INDEX_ATTR in trial.user_attrs:
+        unnamed = unnamed[:-1]  # Ours is the last one, see `write_source`.
+    return all(value <= 0.0 for value in [*named.values(), *unnamed])
 
 
 def observe(
@@ -245,6 +286,7 @@ def observe(
     cost_attr: str,
     budget: float | None,
     exclude: int | None = None,
+    by_slot: bool = False,
 ) -> Observations:
     """Read what the trials of a study tell.
 
@@ -257,13 +299,15 @@ def observe(
         cost_attr: The user attribute that holds the cost.
         budget: The total cost that may be spent, or None.
         exclude: Number of the trial that asks, which is left out.
+        by_slot: Whether a trial that has not suggested a source counts for the source whose row
+            of the initial design it has taken, rather than as a full evaluation.
     """
     known_costs = costs(trials, cost_attr)
     full_space: dict[str, BaseDistribution] = dict(space)
     if sources.distribution is not None:
         full_space[sources.name] = sources.distribution
 
-    rows: list[tuple[FrozenTrial, dict[str, Any], int, float]] = []
+    rows: list[tuple[FrozenTrial, list[float], int, float]] = []
     spent = initial_spent = 0.0
     for trial, cost in zip(trials, known_costs, strict=True):
         if trial.number == exclude or trial.state == TrialState.WAITING:
@@ -272,14 +316,15 @@ def observe(
             spent += cost
             initial_spent += cost if _row_of(trial.system_attrs) is not None else 0.0
         params = params_of(trial, full_space)
-        index = _source_of(trial, params, sources)
-        if index is not None and space.keys() <= params.keys():
-            rows.append((trial, params, index, cost))
+        index = _source_of(trial, params, sources, by_slot=by_slot)
+        location = _location(space, params)
+        if index is not None and location is not None:
+            rows.append((trial, location, index, cost))
 
     source = np.array([s for _, _, s, _ in rows], dtype=int)
     y = np.array([_value(trial, study.direction) for trial, _, _, _ in rows], dtype=float)
     return Observations(
-        X=encode(space, [params for _, params, _, _ in rows]),
+        X=np.array([x for _, x, _, _ in rows], dtype=float).reshape(len(rows), len(space)),
         source=source,
         y=_clip_infinite(y, source),
         # A pruned or crashed trial has paid for a part only: no sample of the cost surface.
@@ -298,12 +343,28 @@ def observe(
     )
 
 
-def _source_of(trial: FrozenTrial, params: dict[str, Any], sources: Sources) -> int | None:
-    if trial.state == TrialState.RUNNING and sources.name not in params:
-        claimed = _row_of(trial.system_attrs)
-        if claimed is not None:
-            return min(claimed[0], len(sources) - 1)
+def _source_of(
+    trial: FrozenTrial, params: dict[str, Any], sources: Sources, *, by_slot: bool
+) -> int | None:
+    slot = _row_of(trial.system_attrs)
+    if sources.name not in params and slot is not None:
+        if by_slot or trial.state == TrialState.RUNNING:
+            return min(slot[0], len(sources) - 1)
     return sources.of_trial(params)
+
+
+def _location(
+    space: Mapping[str, BaseDistribution], params: Mapping[str, Any]
+) -> list[float] | None:
+    """Return the coordinates of a trial, or None if it has no place in the space.
+
+    Parameters may be missing or of another kind, in trials that were enqueued, or failed.
+    """
+    try:
+        location = [to_unit(dist, params[name]) for name, dist in space.items()]
+    except (KeyError, TypeError, ValueError):
+        return None
+    return location if all(map(math.isfinite, location)) else None
 
 
 def _value(trial: FrozenTrial, direction: StudyDirection) -> float:

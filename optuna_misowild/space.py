@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 import math
 from typing import TYPE_CHECKING
 from typing import Any
@@ -22,9 +23,9 @@ if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
 
 
-# A numerical grid with more values than this is continuous to the models: the step is then
-# smaller than anything that they resolve, and `from_unit` rounds to it all the same.
-MAX_GRID_SIZE = 1024
+# Of a numerical grid with more values than this, the methods see so many of them, evenly spread:
+# their distance is then smaller than anything that the models resolve.
+MAX_GRID_SIZE = 2**14
 
 
 def n_values(distribution: BaseDistribution) -> int | None:
@@ -136,16 +137,19 @@ def domain_of(space: Mapping[str, BaseDistribution]) -> Domain:
     )
 
 
+@lru_cache(maxsize=256)
 def _grid(distribution: BaseDistribution) -> NDArray[np.float64] | None:
     count = n_values(distribution)
     if count is None:
         return None
-    if isinstance(distribution, CategoricalDistribution):
-        return (np.arange(count) + 0.5) / count
-    if count > MAX_GRID_SIZE:
-        return None
-    assert isinstance(distribution, (FloatDistribution, IntDistribution))
-    if not distribution.log:
-        return (np.arange(count) + 0.5) / count
-    values = range(int(distribution.low), int(distribution.high) + 1)
-    return np.array([to_unit(distribution, value) for value in values])
+    even = (np.arange(min(count, MAX_GRID_SIZE)) + 0.5) / min(count, MAX_GRID_SIZE)
+    is_log = isinstance(distribution, (FloatDistribution, IntDistribution)) and distribution.log
+    if count <= MAX_GRID_SIZE and not is_log:
+        return even
+    if count <= MAX_GRID_SIZE:
+        assert isinstance(distribution, IntDistribution)
+        values: list[Any] = list(range(distribution.low, distribution.high + 1))
+    else:
+        values = [from_unit(distribution, u) for u in even]
+    # At the low end of a logarithmic scale, many of these are the same value.
+    return np.unique([to_unit(distribution, value) for value in values])

@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING
 from typing import Any
 
 from optuna.search_space import intersection_search_space
+from optuna.trial import TrialState
 
 from optuna_misowild import arguments
+from optuna_misowild.records import all_trials
+from optuna_misowild.records import has_decided
 from optuna_misowild.records import observe
 from optuna_misowild.source_parameter import Sources
 from optuna_misowild.source_parameter import latest_distribution
@@ -80,7 +83,7 @@ class StudyView:
         self.study = study
         self.settings = settings
         self.asking = asking
-        self.trials: list[FrozenTrial] = study.get_trials(deepcopy=False)
+        self.trials: list[FrozenTrial] = all_trials(study)
 
     @cached_property
     def sources(self) -> Sources:
@@ -111,23 +114,35 @@ class StudyView:
 
     @cached_property
     def design_observations(self) -> Observations:
-        """The same without locations: known from the first trial on."""
-        return self._observe({}, self.trials)
+        """The same for the initial design, without locations: known from the first trial on."""
+        return self._observe({}, self.trials, by_slot=True)
 
     @property
     def spent(self) -> float:
         """What all trials together have cost."""
         return self.design_observations.spent
 
-    def pending_since(self) -> Observations:
-        """Return what other workers have decided after this view was taken."""
-        seen = set(self.observations.trial[self.observations.pending])
-        trials = self.study.get_trials(deepcopy=False)
-        new = [t for t in trials if not t.state.is_finished() and t.number not in seen]
-        return self._observe(self.space, new)
+    def rivals(self) -> Observations:
+        """Return the running trials, as they are now, that the one that asks must give way to.
+
+        Of workers that choose at the same moment, the one with the lower trial number keeps its
+        choice, unless the other is through with it.
+        """
+        assert self.asking is not None
+        running = [
+            trial
+            for trial in all_trials(self.study)
+            if trial.state == TrialState.RUNNING
+            and (trial.number < self.asking or has_decided(trial))
+        ]
+        return self._observe(self.space, running)
 
     def _observe(
-        self, space: dict[str, BaseDistribution], trials: list[FrozenTrial]
+        self,
+        space: dict[str, BaseDistribution],
+        trials: list[FrozenTrial],
+        *,
+        by_slot: bool = False,
     ) -> Observations:
         return observe(
             self.study,
@@ -137,4 +152,5 @@ class StudyView:
             cost_attr=self.settings.cost_attr,
             budget=self.settings.budget,
             exclude=self.asking,
+            by_slot=by_slot,
         )

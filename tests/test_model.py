@@ -79,6 +79,8 @@ def test_what_it_cannot_answer() -> None:
     model = fitted("robust")
     with pytest.raises(ValueError, match=r"`params` must have all of \['kind', 'x'\].*\['x'\]"):
         model.predict({"kind": "a"})
+    with pytest.raises(ValueError, match=r"`params` has 'x' = 'a', which is no value of Float"):
+        model.predict({"kind": "a", "x": "a"})
     with pytest.raises(ValueError, match="'none' not in"):
         model.predict({"x": 1.0, "kind": "a"}, "none")
     with pytest.raises(AttributeError):

@@ -110,7 +110,7 @@ def test_seconds_are_not_mixed_with_costs_in_another_unit() -> None:
     np.testing.assert_array_equal(observe(study).cost, [2.0, math.nan])
 
 
-@pytest.mark.parametrize("cost", ["3", math.nan, math.inf, -1.0, True, [1.0]])
+@pytest.mark.parametrize("cost", ["3", None, math.nan, math.inf, 10**400, -1.0, True, [1.0]])
 def test_a_malformed_cost_is_unknown(cost: Any) -> None:
     study = optuna.create_study()
     add(study, 1.0, 1.0, user_attrs={"cost": cost}, seconds=3.0)
@@ -120,6 +120,27 @@ def test_a_malformed_cost_is_unknown(cost: Any) -> None:
     message = records.malformed_cost(study.trials[0], "cost")
     assert message is not None
     assert "Trial 0" in message and repr(cost) in message
+
+
+def test_dates_that_are_the_same_are_no_duration() -> None:
+    study = optuna.create_study()
+    add(study, 1.0, 1.0, seconds=0.0)
+    assert math.isnan(observe(study).cost[0])
+
+
+def test_a_few_foreign_costs_do_not_change_the_unit() -> None:
+    study = optuna.create_study()
+    timed = {"system_attrs": {"misowild:timed": True}, "user_attrs": {"cost": 2.0}}
+    for _ in range(2):
+        add(study, 1.0, 1.0, **timed)
+    add(study, 1.0, 1.0, user_attrs={"cost": 5.0})
+    add(study, 1.0, 1.0, user_attrs={"cost": "n/a"})
+    np.testing.assert_array_equal(observe(study).cost, [2.0, 2.0, 5.0, math.nan])
+    # Where the objective gives its own, a trial that has failed before it could is unknown.
+    add(study, 1.0, 1.0, user_attrs={"cost": 5.0})
+    add(study, 1.0, 1.0, user_attrs={"cost": 5.0})
+    add(study, 1.0, state=TrialState.FAIL, **timed)
+    assert observe(study).spent == 15.0
 
 
 def test_unfinished_evaluations_pay_but_are_no_sample_of_the_cost() -> None:
@@ -175,8 +196,21 @@ def test_running_trials_are_pending_where_they_say_they_will_be() -> None:
     assert observations.source.tolist() == [1]
 
 
-@pytest.mark.parametrize("text", ["{", "[1]", '{"x": "a"}', '{"x": NaN}', '{"x": 99.0}', "null"])
-def test_what_another_worker_has_half_written_is_skipped(text: str) -> None:
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1;{",
+        "1;[1]",
+        '1;{"x": "a"}',
+        '1;{"x": NaN}',
+        '1;{"x": 99.0}',
+        '2;{"x": ',
+        "null",
+        "x;1",
+        3,
+    ],
+)
+def test_what_another_worker_has_half_written_is_skipped(text: Any) -> None:
     study = optuna.create_study()
     trial = study.ask()
     study._storage.set_trial_system_attr(trial._trial_id, "misowild:params:0", text)
@@ -189,6 +223,67 @@ def test_a_malformed_row_is_none(row: Any) -> None:
     trial = study.ask()
     study._storage.set_trial_system_attr(trial._trial_id, "misowild:row", row)
     assert records.read_row(study, study.trials[0]) is None
+
+
+@pytest.mark.parametrize("x", [None, "a", math.nan, [1.0]])
+def test_what_was_enqueued_with_no_place_in_the_space_is_skipped(x: Any) -> None:
+    study = optuna.create_study()
+    add(study, 5.0, 1.0)
+    study.enqueue_trial({"x": x, "source": "full"})
+    study.ask()
+    assert observe(study).trial.tolist() == [0]
+
+
+def test_a_failed_trial_of_another_kind_of_parameter_is_skipped() -> None:
+    study = optuna.create_study()
+    study.add_trial(
+        optuna.create_trial(
+            state=TrialState.FAIL,
+            params={"x": "a", "source": "full"},
+            distributions={"x": CategoricalDistribution(("a", "b")), "source": CHOICES},
+        )
+    )
+    assert len(observe(study)) == 0
+
+
+def test_a_trial_without_a_source_has_taken_the_slot_that_it_claimed() -> None:
+    study = optuna.create_study()
+    study.add_trial(
+        optuna.create_trial(
+            state=TrialState.PRUNED,
+            params={"x": 1.0},
+            distributions=SPACE,
+            system_attrs={"misowild:row": [1, 3]},
+        )
+    )
+    slots = observe(study, space={}, by_slot=True)
+    assert (slots.source.tolist(), slots.row.tolist()) == ([1], [3])
+    # Its value would be that of a full evaluation.
+    assert observe(study).source.tolist() == [0]
+
+
+def test_undecided_trials_are_those_just_started() -> None:
+    study = optuna.create_study()
+    study.ask()
+    trial = study.trials[0]
+    assert records.is_undecided(trial)
+    trial.datetime_start = datetime.now() - timedelta(minutes=5)
+    assert not records.is_undecided(trial)
+    records.write_row(study, trial, 0, 2)
+    assert not records.is_undecided(study.trials[0])
+    assert not records.has_decided(study.trials[0])
+    records.write_thinking(study, trial, 0.1)
+    assert records.has_decided(study.trials[0])
+
+
+def test_a_revision_of_fewer_parts_can_be_read() -> None:
+    study = optuna.create_study()
+    study.ask()
+    space: dict[str, Any] = {f"{i}" * 50: FloatDistribution(0.0, 1.0) for i in range(100, 150)}
+    trial = study.trials[0]
+    records.write_params(study, trial, space, dict.fromkeys(space, 1.0 / 3.0))
+    records.write_params(study, trial, space, dict.fromkeys(list(space)[:3], 0.5))
+    assert records.params_of(study.trials[0], space) == dict.fromkeys(list(space)[:3], 0.5)
 
 
 def test_long_params_are_written_in_parts() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from datetime import datetime
+from datetime import timedelta
 import math
 from pathlib import Path
 import pickle
@@ -26,6 +28,8 @@ from optuna_misowild import MisoWildSampler
 from optuna_misowild import PaperMethod
 from optuna_misowild import cumulated_cost
 from optuna_misowild import recommend
+from optuna_misowild import records
+from optuna_misowild.observations import Proposal
 
 
 METHODS = ["paper", "robust"]
@@ -235,6 +239,8 @@ def test_a_source_fixed_from_the_start_gets_an_initial_design_of_its_own() -> No
     study.optimize(toy, n_trials=8)
     assert sorted(int(5 * t.params["x"]) for t in study.trials[:5]) == [0, 1, 2, 3, 4]
     assert len({t.params["x"] for t in study.trials}) == 8
+    # Then the model takes over, without any value of the preferred source.
+    assert "misowild:row" not in study.trials[-1].system_attrs
 
 
 def test_sources_that_are_read_only_are_not_queried() -> None:
@@ -338,6 +344,134 @@ def test_parallel_threads() -> None:
     study.optimize(toy, n_trials=24, n_jobs=4)
     points = Counter((t.params["source"], t.params["x"]) for t in study.trials)
     assert max(points.values()) == 1
+
+
+class SamePlace(PaperMethod):
+    """Proposes the middle of the preferred source, or 0.9 if another trial is pending there."""
+
+    meanwhile: Callable[[], object] | None = None
+
+    def propose(self, observations: Any, domain: Any, **kwargs: Any) -> Proposal:
+        if SamePlace.meanwhile is not None:
+            act, SamePlace.meanwhile = SamePlace.meanwhile, None
+            act()
+        taken = 0.5 in observations.X[observations.pending]
+        return Proposal(0, np.array([0.9 if taken else 0.5]))
+
+
+@pytest.mark.parametrize("lower_is_thinking", [True, False])
+def test_of_two_that_choose_the_same_place_one_gives_way(lower_is_thinking: bool) -> None:
+    # While one is thinking, the other asks and is through.
+    study = study_of(MisoWildSampler(method=SamePlace(), seed=0), n_trials=10)
+    trials = [study.ask(), study.ask()]
+    thinking, other = trials if lower_is_thinking else reversed(trials)
+    SamePlace.meanwhile = lambda: toy(other)
+    toy(thinking)
+    assert (other.params["x"], thinking.params["x"]) == (0.5, 0.9)
+
+
+def test_of_two_at_the_same_moment_the_lower_number_keeps_its_choice() -> None:
+    study = study_of(MisoWildSampler(method=SamePlace(), seed=0), n_trials=10)
+    sampler = study.sampler
+    assert isinstance(sampler, MisoWildSampler)
+    lower, higher = study.ask(), study.ask()
+    space = sampler.infer_relative_search_space(study, study.trials[0])
+
+    def announce() -> None:  # and not be through with it
+        frozen = study.get_trials(deepcopy=False)[higher.number]
+        records.write_params(study, frozen, space, {"x": 0.5, "source": "full"})
+
+    SamePlace.meanwhile = announce
+    toy(lower)
+    assert lower.params["x"] == 0.5
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_design_row_is_taken_also_if_the_source_was_never_suggested(method: str) -> None:
+    def objective(trial: optuna.Trial) -> float:
+        if trial.suggest_float("x", 0.0, 1.0) < 0.3:
+            raise optuna.TrialPruned
+        return toy(trial)
+
+    study = study_of(MisoWildSampler(method=method, seed=0))
+    study.optimize(objective, n_trials=16)
+    points = Counter((t.params.get("source"), t.params["x"]) for t in study.trials)
+    assert max(points.values()) <= len(SOURCES)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_dead_trials_that_chose_nothing_do_not_take_the_design(method: str) -> None:
+    study = study_of(MisoWildSampler(method=method, seed=0))
+    for _ in range(2):
+        study.ask()
+    long_ago = datetime.now() - timedelta(hours=1)
+    for trial in study.get_trials(deepcopy=False):
+        trial.datetime_start = long_ago
+    study.optimize(toy, n_trials=8)
+    assert {t.params["source"] for t in study.trials[2:]} == set(SOURCES)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_bracket_of_hyperband_does_not_hide_the_other_trials(method: str) -> None:
+    study = optuna.create_study(
+        sampler=MisoWildSampler(method=method, seed=0),
+        pruner=optuna.pruners.HyperbandPruner(max_resource=9),
+    )
+
+    def objective(trial: optuna.Trial) -> float:
+        value = toy(trial)
+        for step in range(9):
+            trial.report(value, step)
+            if trial.should_prune():
+                raise optuna.TrialPruned
+        return value
+
+    study.optimize(objective, n_trials=14)
+    points = Counter((t.params["source"], t.params["x"]) for t in study.trials)
+    assert max(points.values()) == 1
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_corner_that_fails_is_left(method: str) -> None:
+    def objective(trial: optuna.Trial) -> float:
+        x = trial.suggest_float("x", 0.0, 1.0)
+        return -x if x < 0.7 else math.nan
+
+    study = study_of(MisoWildSampler(method=method, seed=0))
+    study.optimize(objective, n_trials=20)
+    assert len({round(t.params["x"], 3) for t in study.trials}) > 15
+    assert study.best_value < -0.6
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_long_log_scale_of_integers_is_not_repeated(method: str) -> None:
+    study = study_of(MisoWildSampler(method=method, seed=0))
+    study.optimize(
+        lambda t: math.log(t.suggest_int("n", 1, 10**6, log=True) / 2) ** 2, n_trials=18
+    )
+    assert len({t.params["n"] for t in study.trials}) == 18
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_no_parameter_in_common_leaves_a_recommendation(method: str) -> None:
+    study = study_of(MisoWildSampler(method=method, seed=0, warn_independent_sampling=False))
+    for low in (-3.0, -4.0):
+        study.optimize(lambda t, low=low: t.suggest_float("x", low, 3.0) ** 2, n_trials=7)
+    assert recommend(study).value == study.best_value
+
+
+def test_what_breaks_a_constraint_of_the_user_is_not_recommended() -> None:
+    def objective(trial: optuna.Trial) -> float:
+        x = trial.suggest_float("x", 0.0, 1.0)
+        if hasattr(trial, "set_constraint"):
+            trial.set_constraint("low", x - 0.5)
+        else:
+            trial.storage.set_trial_system_attr(trial._trial_id, "constraints", [x - 0.5])
+        return -x
+
+    study = study_of(MisoWildSampler(seed=0))
+    study.optimize(objective, n_trials=10)
+    assert recommend(study).params["x"] == study.best_params["x"] <= 0.5
 
 
 def test_one_sampler_for_two_studies() -> None:

@@ -10,6 +10,7 @@ from optuna.distributions import FloatDistribution
 from optuna.distributions import IntDistribution
 import pytest
 
+from optuna_misowild.space import MAX_GRID_SIZE
 from optuna_misowild.space import decode
 from optuna_misowild.space import domain_of
 from optuna_misowild.space import encode
@@ -97,9 +98,32 @@ def test_domain_of() -> None:
             "c": CategoricalDistribution(("a", "b")),
         }
     )
-    assert [None if grid is None else len(grid) for grid in domain.grids] == [None, 4, None, 3, 2]
+    sizes = [None if grid is None else len(grid) for grid in domain.grids]
+    assert sizes == [None, 4, MAX_GRID_SIZE, 3, 2]
     assert domain.categorical.tolist() == [False, False, False, False, True]
     log_grid = domain.grids[3]
     assert log_grid is not None
     for value, u in zip((1, 2, 3), log_grid, strict=True):
         assert from_unit(IntDistribution(1, 3, log=True), u) == value
+
+
+@pytest.mark.parametrize(
+    "distribution",
+    [
+        IntDistribution(1, 10**6, log=True),
+        IntDistribution(0, 10**9),
+        FloatDistribution(0.0, 1.0, step=1e-6),
+        IntDistribution(0, 1499),
+    ],
+    ids=repr,
+)
+def test_a_long_grid_holds_values_that_are_there(distribution: BaseDistribution) -> None:
+    # Two of its coordinates are never the same value, so that none is asked twice as if new.
+    (grid,) = domain_of({"x": distribution}).grids
+    assert grid is not None
+    assert len(grid) <= MAX_GRID_SIZE
+    values = [from_unit(distribution, u) for u in grid]
+    assert len(set(values)) == len(values)
+    np.testing.assert_allclose([to_unit(distribution, v) for v in values], grid, atol=1e-12)
+    # On a logarithmic scale the first cells are wide: log(1.5/0.5)/log(10⁶/0.5) = 0.076.
+    assert np.diff(grid).max() < (0.08 if "log=True" in repr(distribution) else 1e-3)

@@ -111,10 +111,12 @@ class CostCooling:
             default=typical_cost(cost),
             categorical=domain.categorical,
         )
-        running = X[observations.pending & (observations.source == 0)]
+        here = observations.source == 0
+        running, silent = X[here & observations.pending], X[here & ~observations.has_value]
         spent = observations.spent + float(log_cost.median(running).sum())
         return CostCoolingModel(
-            objective=objective.condition(running, objective.predict_mean(running)),
+            # Pending and failed queries as if they gave the posterior mean.
+            objective=objective.condition(silent, objective.predict_mean(silent)),
             cost=log_cost,
             incumbent=float(y[valued].min(initial=np.inf)),
             spent=spent,
@@ -214,7 +216,7 @@ class CostCoolingModel:
     """What cost-cooling has fitted, in raw units and in the minimised sense.
 
     Attributes:
-        objective: The model of the preferred source, conditioned on what is pending.
+        objective: The model of the preferred source, conditioned on the queries without a value.
         cost: The model of its log cost.
         incumbent: The lowest value observed there; inf if there is none.
         spent: τ_n, the cost so far, that of pending queries as predicted.

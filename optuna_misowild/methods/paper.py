@@ -112,7 +112,7 @@ class PaperMethod:
         augmented = _fit(X, y, categorical)
         horizon = max(PLANNED_EVALUATIONS, int(observations.has_value.sum()))
         return PaperModel(
-            *_with_pending(observations, objective, augmented, self.m),
+            *_with_silent(observations, objective, augmented, self.m),
             cost=tuple(cost),
             rows=inducing,
             inducing=observations.trial[inducing],
@@ -192,8 +192,8 @@ class PaperModel:
     """What the paper's method has fitted, in raw units and in the minimised sense.
 
     Attributes:
-        objective: F_s of each source, conditioned on what is pending there.
-        augmented: The AGP, conditioned on what is pending.
+        objective: F_s of each source, conditioned on the queries there without a value.
+        augmented: The AGP, likewise.
         cost: C_s of each source.
         rows: Rows of the observations that are in F̂.
         inducing: The numbers of their trials.
@@ -271,24 +271,25 @@ def _fit(
     return fit_gp(X, y, smoothness=1.5, ard=False, categorical=categorical)
 
 
-def _with_pending(
+def _with_silent(
     observations: Observations,
     objective: Sequence[GaussianProcess],
     augmented: GaussianProcess,
     m: float,
 ) -> tuple[tuple[GaussianProcess, ...], GaussianProcess]:
-    """Condition the models on the pending queries, as if each gave the posterior mean.
+    """Condition the models on queries without a value, as if each gave the posterior mean.
 
-    The means stay as they are, and the uncertainty near a pending query goes.
+    Pending ones, and those that have failed. The means stay as they are, and the uncertainty
+    near such a query goes, so that it is not repeated.
     """
-    pending = observations.pending
-    if not pending.any():
+    silent = ~observations.has_value
+    if not silent.any():
         return tuple(objective), augmented
     conditioned = []
     for source, gp in enumerate(objective):
-        X = observations.X[pending & (observations.source == source)]
+        X = observations.X[silent & (observations.source == source)]
         conditioned.append(gp.condition(X, gp.predict_mean(X)) if len(X) else gp)
-    X = observations.X[_augmented_rows(observations, objective, m, pending)]
+    X = observations.X[_augmented_rows(observations, objective, m, silent)]
     return tuple(conditioned), augmented.condition(X, augmented.predict_mean(X))
 
 
