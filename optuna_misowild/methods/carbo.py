@@ -25,6 +25,7 @@ from optuna_misowild.methods import Incumbent
 from optuna_misowild.methods.exploration import Uncertainty
 from optuna_misowild.methods.exploration import distances
 from optuna_misowild.observations import Proposal
+from optuna_misowild.outliers import clip_outliers
 
 
 if TYPE_CHECKING:
@@ -95,11 +96,12 @@ class CostCooling:
 
     def fit(self, observations: Observations, domain: Domain) -> CostCoolingModel:
         """Fit the objective and the log cost of the preferred source."""
-        X, y, cost = observations.X, observations.y, observations.cost
+        X, cost = observations.X, observations.cost
         valued, costed = observations.valued(0), observations.costed(0)
+        y = clip_outliers(observations.y[valued], observations.source[valued])
         objective = fit_gp(
             X[valued],
-            y[valued],
+            y,
             smoothness=2.5,
             ard=True,
             categorical=domain.categorical,
@@ -118,7 +120,7 @@ class CostCooling:
             # Pending and failed queries as if they gave the posterior mean.
             objective=objective.condition(silent, objective.predict_mean(silent)),
             cost=log_cost,
-            incumbent=float(y[valued].min(initial=np.inf)),
+            incumbent=float(y.min(initial=np.inf)),
             spent=spent,
             alpha=(
                 cooling_exponent(

@@ -29,6 +29,7 @@ from optuna_misowild.methods.robust_model import fit_single
 from optuna_misowild.methods.robust_model import log_odds
 from optuna_misowild.methods.robust_model import predicted_costs
 from optuna_misowild.observations import Proposal
+from optuna_misowild.outliers import clip_outliers
 
 
 if TYPE_CHECKING:
@@ -115,8 +116,9 @@ class RobustMethod:
 
     def fit(self, observations: Observations, domain: Domain) -> RobustModel:
         """Fit the joint model, GP_1 and the costs."""
-        X, source, y = observations.X, observations.source, observations.y
+        X, source, y = observations.X, observations.source, observations.y.copy()
         valued = np.flatnonzero(observations.has_value)
+        y[valued] = clip_outliers(y[valued], source[valued])
         joint = fit_objective(
             X[valued],
             source[valued],
