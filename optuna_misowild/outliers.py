@@ -32,7 +32,7 @@ def clip_outliers(y: NDArray[np.float64], source: NDArray[np.int_]) -> NDArray[n
         y: Finite values, shape (n,), in the order of the trials.
         source: Source of each, shape (n,).
     """
-    result = y.copy()
+    result: NDArray[np.float64] = y.copy()
     for s in np.unique(source):
         rows = np.flatnonzero(source == s)
         median = np.median(y[rows[:_N_FIRST]])
