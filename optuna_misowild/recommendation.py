@@ -68,7 +68,7 @@ def recommend(study: Study, *, sampler: MethodSampler | None = None) -> Recommen
     if sampler is None:
         sampler = _sampler_of(study)
     view = sampler.view(study)
-    feasible = {trial.number for trial in view.trials if is_feasible(trial)}
+    feasible = {t.number for t in view.trials if is_feasible(t, view.sources.name)}
     seen = view.observations
     seen = replace(seen, y=np.where(np.isin(seen.trial, list(feasible)), seen.y, np.nan))
     incumbent = sampler.method.recommend(seen, view.domain)

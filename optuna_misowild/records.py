@@ -266,13 +266,18 @@ def _cost(trial: FrozenTrial, cost_attr: str, own_unit: bool) -> float:
     return seconds if seconds > 0.0 else math.nan
 
 
-def is_feasible(trial: FrozenTrial) -> bool:
-    """Whether a trial meets the constraints that the user has set."""
+def is_feasible(trial: FrozenTrial, source: str) -> bool:
+    """Whether a trial meets the constraints that the user has set.
+
+    Args:
+        trial: The trial.
+        source: Name of the source parameter.
+    """
     attrs = trial.system_attrs
     named = {k: v for k, v in attrs.items() if k.startswith("constraints:")}
     named.pop(f"constraints:{PREFERRED_CONSTRAINT}", None)
     unnamed = list(attrs.get("constraints") or ())
-    if not hasattr(optuna.trial.Trial, "set_constraint") and SOURCE_INDEX_ATTR in trial.user_attrs:
+    if not hasattr(optuna.trial.Trial, "set_constraint") and source in trial.params:
         unnamed = unnamed[:-1]  # Ours is the last one, see `write_source`.
     return all(value <= 0.0 for value in [*named.values(), *unnamed])
 
