@@ -84,7 +84,7 @@ def test_design_begins_with_the_preferred_source() -> None:
 
 
 def test_preferred_source_is_queried_at_few_rows_if_another_is_kept() -> None:
-    assert METHOD.design(design_of([]), 5) == [(0, 0), (0, 1)]
+    assert METHOD.design(design_of([]), 5) == [(0, 0), (0, 1), (0, 2)]
     assert pairs(design_of(PREFERRED[:3]), 3) == [(1, 2), (2, 2)]
     # Share: 0.25 · 9 / 2 = 1.125 pays for two queries at 0.5, so for one more.
     one_kept = design_of([*PREFERRED[:3], (1, 2, 0.5), (2, 2, 2.0)])

@@ -75,7 +75,7 @@ class RobustMethod:
     """
 
     max_cost_ratio: float = 1.0 / 3.0
-    n_preferred_rows: int = 2
+    n_preferred_rows: int = 3
     design_cost_share: float = 0.25
     n_offsets: int = 5
     n_mixture: int = 6
