@@ -16,6 +16,7 @@ from optuna_misowild.methods import robust_model
 from optuna_misowild.methods.robust import RobustMethod
 from optuna_misowild.methods.robust_model import RobustAcquisition
 from optuna_misowild.methods.robust_model import RobustModel
+from optuna_misowild.methods.robust_model import log_odds
 from optuna_misowild.observations import Observations
 from optuna_misowild.observations import Proposal
 
@@ -84,7 +85,7 @@ def test_design_begins_with_the_preferred_source() -> None:
 
 
 def test_preferred_source_is_queried_at_few_rows_if_another_is_kept() -> None:
-    assert METHOD.design(design_of([]), 5) == [(0, 0), (0, 1), (0, 2)]
+    assert METHOD.design(design_of([]), 5) == [(0, 0), (0, 1)]
     assert pairs(design_of(PREFERRED[:3]), 3) == [(1, 2), (2, 2)]
     # Share: 0.25 · 9 / 2 = 1.125 pays for two queries at 0.5, so for one more.
     one_kept = design_of([*PREFERRED[:3], (1, 2, 0.5), (2, 2, 2.0)])
@@ -184,7 +185,10 @@ def test_joint_model_loses_its_weight_where_it_predicts_badly() -> None:
             bad_model.single.leave_one_out(),
         )
     ]
-    assert bad_model.log_odds == pytest.approx(scores[0] - scores[1])
+    odds = log_odds(bad_model.joint, bad_model.single)
+    assert odds == pytest.approx(scores[0] - scores[1])
+    assert odds < -METHOD.max_log_odds
+    assert bad_model.log_odds == -METHOD.max_log_odds
 
     # Without any weight it is EI of the model of source 0, and other sources are worthless.
     alone = replace(bad_model, log_odds=-1e6, alpha=0.0)
@@ -374,6 +378,52 @@ def test_query_after_stagnation_explores_and_ends_it() -> None:
     pending = np.arange(8) == 7
     running = creeping([0.51, 0.49, 0.52, 0.505, 0.3], [1e-4] * 4 + [np.nan], pending=pending)
     assert not METHOD.is_stagnating(running, LINE)
+
+
+def plateau(y: list[float], x: list[float], **others: Any) -> Observations:
+    """The preferred source at x, after another one was at 0.05, 0.5, 0.9 and 0.95."""
+    X = np.array([0.05, 0.5, 0.9, 0.95, *x])[:, None]
+    source = [1, 1, 1, 1, *[0] * len(x)]
+    return observe(X, source, [3.0, 2.0, -1.0, 1.0, *y], **others)
+
+
+@pytest.mark.parametrize(
+    ("y", "x", "expected"),
+    [
+        # No progress in the last three: where the other source is best, at 0.9.
+        ([1.0, 2.0, 1.0, 1.0, 1.0], [0.0, 0.1, 0.2, 0.3, 0.4], 0.9),
+        # Progress.
+        ([1.0, 2.0, 1.0, 1.0, 0.5], [0.0, 0.1, 0.2, 0.3, 0.4], None),
+        # Too few values to say so.
+        ([1.0, 1.0, 1.0], [0.0, 0.1, 0.2], None),
+        # One of the last three was where the other source had been.
+        ([1.0, 2.0, 1.0, 1.0, 1.0], [0.0, 0.1, 0.2, 0.5, 0.4], None),
+        # It has been close to 0.9 and 0.95, and the other places are no better than the mean.
+        ([1.0, 0.5, 1.0, 1.0, 1.0], [0.0, 0.91, 0.2, 0.3, 0.4], None),
+    ],
+)
+def test_without_progress_the_promise_of_another_source_is_checked(
+    y: list[float], x: list[float], expected: float | None
+) -> None:
+    found = METHOD.promise(plateau(y, x), LINE, (0, 1))
+    assert (None if found is None else found[0]) == expected
+
+
+def test_a_promise_is_checked_once_and_only_of_sources_that_are_kept() -> None:
+    y, x = [1.0, 2.0, 1.0, 1.0, 1.0], [0.0, 0.1, 0.2, 0.3, 0.4]
+    assert METHOD.promise(plateau(y, x), LINE, (0,)) is None
+    assert METHOD.promise(plateau(y, x), LINE, (0, 1), fixed=np.array([0.3])) is None
+    pending = np.array([False] * 9 + [True])
+    running = plateau([*y, np.nan], [*x, 0.9], pending=pending)
+    assert METHOD.promise(running, LINE, (0, 1)) is None
+    cost = [0.1, 0.1, 0.1, 0.1, *[1.0] * 5]
+    assert propose(plateau(y, x, cost=cost), domain=LINE) == Proposal(0, np.array([0.9]))
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_neither_model_shuts_the_other_out(sign: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("optuna_misowild.methods.robust.log_odds", lambda *a: sign * 1e6)
+    assert METHOD.fit(example(), SQUARE).log_odds == sign * METHOD.max_log_odds
 
 
 def test_exploring_prefers_the_cheaper_of_two_gaps() -> None:

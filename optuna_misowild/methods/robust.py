@@ -61,11 +61,16 @@ class RobustMethod:
             in the mean.
         n_mixture: Number of values of the preferred source from which on the joint model has to
             predict them better than a model of that source alone, or else loses its weight.
+        max_log_odds: How much one model may be trusted more than the other, |log π/(1 − π)|:
+            values close together flatter the model that asked for them, and this must not shut
+            the other one out.
         restart_every: Number of values after which the search for hyperparameters of the joint
             model starts from its defaults again.
         max_in_a_row: Number of queries elsewhere after which the preferred source is due.
         max_debt: What queries elsewhere may cost until the preferred source is due, in units of
             a query of the preferred source at x⁺, times α.
+        promise_queries: Number of queries of the preferred source without progress, none of them
+            where another source has been, after which the next one is where another is best.
         stagnation_queries: Number of queries of the preferred source, all close to its best one
             and without progress, after which the next one explores.
         stagnation_tolerance: What counts as no progress, in standard deviations of its values.
@@ -75,13 +80,15 @@ class RobustMethod:
     """
 
     max_cost_ratio: float = 1.0 / 3.0
-    n_preferred_rows: int = 3
+    n_preferred_rows: int = 2
     design_cost_share: float = 0.25
     n_offsets: int = 5
     n_mixture: int = 6
+    max_log_odds: float = 3.0
     restart_every: int = 8
     max_in_a_row: int = 10
     max_debt: float = 0.5
+    promise_queries: int = 3
     stagnation_queries: int = 4
     stagnation_tolerance: float = 1e-3
     stagnation_radius: float = 0.1
@@ -89,7 +96,8 @@ class RobustMethod:
     min_distance: float = 1e-5
 
     def __post_init__(self) -> None:
-        for name in ("max_cost_ratio", "design_cost_share", "max_debt", "stagnation_radius"):
+        positive = ("max_cost_ratio", "design_cost_share", "max_debt", "stagnation_radius")
+        for name in (*positive, "max_log_odds"):
             arguments.number(name, getattr(self, name), positive=True)
         for name in ("stagnation_tolerance", "min_distance"):
             arguments.number(name, getattr(self, name), positive=False)
@@ -101,7 +109,7 @@ class RobustMethod:
             "n_exploring",
         ):
             arguments.integer(name, getattr(self, name), least=1)
-        for name in ("n_mixture", "stagnation_queries"):
+        for name in ("n_mixture", "promise_queries", "stagnation_queries"):
             arguments.integer(name, getattr(self, name), least=2)
 
     def design(self, observations: Observations, n_rows: int) -> list[tuple[int, int]]:
@@ -135,7 +143,7 @@ class RobustMethod:
         single, odds = None, np.inf
         if len(first) >= self.n_mixture:
             single = fit_single(X[first], y[first], domain.categorical)
-            odds = log_odds(joint, single)
+            odds = float(np.clip(log_odds(joint, single), -self.max_log_odds, self.max_log_odds))
 
         silent = np.flatnonzero(~observations.has_value)
         joint = joint.condition(X[silent], source[silent])
@@ -177,14 +185,17 @@ class RobustMethod:
         """Return the next query; a source that is fixed is respected, the gates give way."""
         model = self.fit(observations, domain)
         allowed = self._candidates(observations, sources)
-        if 0 in allowed:
-            if self.is_stagnating(observations, domain):
-                x = self.explore(observations, domain, model, rng=rng, fixed=fixed)
-                if x is not None:
-                    return Proposal(0, x)
-            if self.is_due(observations, model):
+        x = None
+        if 0 in allowed and self.is_stagnating(observations, domain):
+            x = self.explore(observations, domain, model, rng=rng, fixed=fixed)
+        elif 0 in allowed:
+            x = self.promise(observations, domain, allowed, fixed=fixed)
+        if x is not None:
+            proposal = Proposal(0, x)
+        else:
+            if 0 in allowed and self.is_due(observations, model):
                 allowed = (0,)
-        proposal = self._best_query(observations, domain, model, allowed, rng=rng, fixed=fixed)
+            proposal = self._best_query(observations, domain, model, allowed, rng=rng, fixed=fixed)
         if 0 in (observations.queryable if sources is None else sources):
             if self.must_verify(observations, model, proposal, fixed=fixed):
                 return Proposal(0, model.x_plus)
@@ -251,6 +262,50 @@ class RobustMethod:
         best = observations.X[valued[[np.argmin(y)]]]
         distance = distances(observations.X[latest], best, domain.categorical)
         return bool(np.all(distance <= self.stagnation_radius * np.sqrt(domain.d)))
+
+    def promise(
+        self,
+        observations: Observations,
+        domain: Domain,
+        sources: Sequence[int],
+        *,
+        fixed: NDArray[np.float64] | None = None,
+    ) -> NDArray[np.float64] | None:
+        """Return the best location of another source, if the preferred one makes no progress.
+
+        On a plateau, or in a mode that only one source has, both models may agree on a wrong
+        picture and explain away what the other sources say. So after some queries of the
+        preferred source without progress, none of them at a location that another source has
+        seen, one goes to where another source is best, away from where it has been.
+        """
+        n = self.promise_queries
+        first = observations.valued(0)
+        others = np.flatnonzero(
+            np.isin(observations.source, [s for s in sources if s != 0]) & observations.has_value
+        )
+        y = observations.y[first]
+        if len(first) <= n or not len(others) or fixed is not None and not np.isnan(fixed).all():
+            return None
+        if y[:-n].min() - y.min() > self.stagnation_tolerance * y.std():
+            return None
+        X, latest = observations.X, first[-n:]
+        before = others[None, :] < latest[:, None]
+        same = distances(X[latest], X[others], domain.categorical) <= self.min_distance
+        running = (observations.source == 0) & observations.pending
+        if (before & same).any() or running.any():
+            return None
+        score = np.empty(len(others))
+        for s in np.unique(observations.source[others]):
+            rows = observations.source[others] == s
+            values = observations.y[others[rows]]
+            score[rows] = (values - values.mean()) / (values.std() or 1.0)
+        away = distances(X[others], X[first], domain.categorical).min(axis=1)
+        far = away > 0.5 * self.stagnation_radius * np.sqrt(domain.d)
+        promising = far & (score < 0.0)
+        if not promising.any():
+            return None
+        best: NDArray[np.float64] = X[others[np.argmin(np.where(promising, score, np.inf))]]
+        return best
 
     def explore(
         self,
