@@ -61,9 +61,6 @@ class RobustMethod:
             in the mean.
         n_mixture: Number of values of the preferred source from which on the joint model has to
             predict them better than a model of that source alone, or else loses its weight.
-        max_log_odds: How much one model may be trusted more than the other, |log π/(1 − π)|:
-            values close together flatter the model that asked for them, and this must not shut
-            the other one out.
         restart_every: Number of values after which the search for hyperparameters of the joint
             model starts from its defaults again.
         max_in_a_row: Number of queries elsewhere after which the preferred source is due.
@@ -80,15 +77,14 @@ class RobustMethod:
     """
 
     max_cost_ratio: float = 1.0 / 3.0
-    n_preferred_rows: int = 2
+    n_preferred_rows: int = 3
     design_cost_share: float = 0.25
     n_offsets: int = 5
     n_mixture: int = 6
-    max_log_odds: float = 3.0
     restart_every: int = 8
     max_in_a_row: int = 10
     max_debt: float = 0.5
-    promise_queries: int = 3
+    promise_queries: int = 6
     stagnation_queries: int = 4
     stagnation_tolerance: float = 1e-3
     stagnation_radius: float = 0.1
@@ -96,8 +92,7 @@ class RobustMethod:
     min_distance: float = 1e-5
 
     def __post_init__(self) -> None:
-        positive = ("max_cost_ratio", "design_cost_share", "max_debt", "stagnation_radius")
-        for name in (*positive, "max_log_odds"):
+        for name in ("max_cost_ratio", "design_cost_share", "max_debt", "stagnation_radius"):
             arguments.number(name, getattr(self, name), positive=True)
         for name in ("stagnation_tolerance", "min_distance"):
             arguments.number(name, getattr(self, name), positive=False)
@@ -143,7 +138,7 @@ class RobustMethod:
         single, odds = None, np.inf
         if len(first) >= self.n_mixture:
             single = fit_single(X[first], y[first], domain.categorical)
-            odds = float(np.clip(log_odds(joint, single), -self.max_log_odds, self.max_log_odds))
+            odds = log_odds(joint, single)
 
         silent = np.flatnonzero(~observations.has_value)
         joint = joint.condition(X[silent], source[silent])
