@@ -189,13 +189,18 @@ class GaussianProcess:
         residual = math.sqrt(self.amplitude) * self._weights / precision
         return residual, self.amplitude / precision
 
-    def condition(self, X: NDArray[np.float64], y: NDArray[np.float64]) -> GaussianProcess:
+    def condition(
+        self, X: NDArray[np.float64], y: NDArray[np.float64] | None = None
+    ) -> GaussianProcess:
         """Return the model with more data and the same hyperparameters.
 
         Args:
             X: More locations, shape (m, d).
-            y: Their values, shape (m,).
+            y: Their values, shape (m,); by default what the model expects there.
         """
+        if len(X) == 0:
+            return self
+        y = self.predict_mean(X) if y is None else y
         return replace(self, X=np.concatenate([self.X, X]), y=np.concatenate([self.y, y]))
 
 

@@ -60,6 +60,18 @@ class Observations:
         """Rows of F_s: those of ``source`` that have a value."""
         return np.flatnonzero((self.source == source) & self.has_value)
 
+    def missing_rows(self, source: int, n_rows: int) -> list[int]:
+        """Rows of an initial design of ``n_rows`` that are still to be queried on a source.
+
+        Pending and failed trials have taken theirs. Other evaluations (enqueued, added, of an
+        earlier study) count in the place of a row, unless they have failed.
+        """
+        here = self.source == source
+        taken = set(self.row[here & (self.row >= 0)])
+        n_given = int((here & (self.row < 0) & (self.has_value | self.pending)).sum())
+        free = [row for row in range(n_rows) if row not in taken]
+        return free[: max(n_rows - len(taken) - n_given, 0)]
+
     def costed(self, source: int) -> NDArray[np.int_]:
         """Rows of C_s: those of ``source`` whose cost is known."""
         return np.flatnonzero((self.source == source) & np.isfinite(self.cost))

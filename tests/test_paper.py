@@ -11,6 +11,7 @@ from optuna_misowild.cost import PaperCost
 from optuna_misowild.domain import Domain
 from optuna_misowild.gp import GaussianProcess
 from optuna_misowild.maximize import Maximum
+from optuna_misowild.methods import exploration
 from optuna_misowild.methods import paper
 from optuna_misowild.methods.paper import PaperMethod
 from optuna_misowild.methods.paper import PaperModel
@@ -180,7 +181,8 @@ def test_correction(
     source: int, x: float, corrected: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = iter([Maximum(source, np.array([x]), 1.0), Maximum(0, np.array([0.987]), 1.0)])
-    monkeypatch.setattr(paper, "maximize", lambda *args, **kwargs: next(found))
+    for module in (paper, exploration):
+        monkeypatch.setattr(module, "maximize", lambda *args, **kwargs: next(found))
     seen = observations([(0, 0.1, 1.0), (1, 0.5, 2.0)])
     proposal = PaperMethod(min_distance=1e-3).propose(
         seen, Domain.continuous(1), rng=np.random.default_rng(0)
@@ -261,3 +263,12 @@ def test_initial_design_asks_every_source_at_every_row() -> None:
     assert method.design(seen, 2) == [(0, 1), (1, 1)]
     # Sources that are read only are not asked.
     assert method.design(observations([], n_sources=3, queryable=(0, 2)), 1) == [(0, 0), (2, 0)]
+
+
+def test_an_enqueued_trial_that_is_running_counts_in_place_of_a_row() -> None:
+    seen = observations(
+        [(0, 0.1, np.nan)], row=np.array([-1]), pending=np.array([True]), n_sources=1
+    )
+    assert seen.missing_rows(0, 3) == [0, 1]
+    failed = observations([(0, 0.1, np.nan)], row=np.array([-1]), n_sources=1)
+    assert failed.missing_rows(0, 3) == [0, 1, 2]

@@ -22,8 +22,8 @@ from optuna_misowild.gp import fit_gp
 from optuna_misowild.gp_likelihood import regularising_prior
 from optuna_misowild.maximize import maximize
 from optuna_misowild.methods import Incumbent
-from optuna_misowild.methods.exploration import Uncertainty
 from optuna_misowild.methods.exploration import distances
+from optuna_misowild.methods.exploration import least_known
 from optuna_misowild.observations import Proposal
 from optuna_misowild.outliers import clip_outliers
 
@@ -87,12 +87,7 @@ class CostCooling:
         """
         if self.initial_design == "cost-effective":
             n_rows = 1
-        here = observations.source == 0
-        taken = set(observations.row[here & (observations.row >= 0)])
-        known = observations.has_value | observations.pending
-        n_given = int((here & known & (observations.row < 0)).sum())
-        free = [row for row in range(n_rows) if row not in taken]
-        return [(0, row) for row in free[: max(n_rows - len(taken) - n_given, 0)]]
+        return [(0, row) for row in observations.missing_rows(0, n_rows)]
 
     def fit(self, observations: Observations, domain: Domain) -> CostCoolingModel:
         """Fit the objective and the log cost of the preferred source."""
@@ -118,7 +113,7 @@ class CostCooling:
         spent = observations.spent + float(log_cost.median(running).sum())
         return CostCoolingModel(
             # Pending and failed queries as if they gave the posterior mean.
-            objective=objective.condition(silent, objective.predict_mean(silent)),
+            objective=objective.condition(silent),
             cost=log_cost,
             incumbent=float(y.min(initial=np.inf)),
             spent=spent,
@@ -162,16 +157,10 @@ class CostCooling:
             # In a finite space, what is left is better than what is known.
             avoid={0: queried} if np.isfinite(domain.size) else None,
         )
-        nearest = distances(found.x[None], queried, domain.categorical)
-        if (nearest < self.min_distance).any():
-            found = maximize(
-                Uncertainty(model.objective, (0,)),
-                domain,
-                rng=rng,
-                fixed=fixed,
-                avoid={0: queried},
-            )
-        return Proposal(source, found.x)
+        x = found.x
+        if (distances(x[None], queried, domain.categorical) < self.min_distance).any():
+            x = least_known(model.objective, 0, queried, domain, rng=rng, fixed=fixed)
+        return Proposal(source, x)
 
     def recommend(self, observations: Observations, domain: Domain) -> Incumbent | None:
         """Return the best evaluation of the preferred source."""

@@ -9,10 +9,13 @@ from typing import Protocol
 import numpy as np
 
 from optuna_misowild.kernel import scaled_squared_distance
+from optuna_misowild.maximize import maximize
 
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from optuna_misowild.domain import Domain
 
 
 class Predictor(Protocol):
@@ -44,6 +47,32 @@ class Uncertainty:
         """Return the variance at x (d,), and its gradient, shape (d,)."""
         _, variance, _, dvariance = self.model.predict_with_gradient(x[None])
         return float(variance[0]), dvariance[0]
+
+
+def least_known(
+    model: Predictor,
+    source: int,
+    queried: NDArray[np.float64],
+    domain: Domain,
+    *,
+    rng: np.random.Generator,
+    fixed: NDArray[np.float64] | None = None,
+) -> NDArray[np.float64]:
+    """Return where the variance of a model is largest, away from the queries of its source.
+
+    Args:
+        model: The model.
+        source: Its source.
+        queried: Locations of its queries, shape (n, d).
+        domain: The search space.
+        rng: Source of randomness.
+        fixed: Coordinates that are fixed, NaN where free, shape (d,).
+
+    Returns:
+        The location, shape (d,).
+    """
+    target = Uncertainty(model, (source,))
+    return maximize(target, domain, rng=rng, fixed=fixed, avoid={source: queried}).x
 
 
 def distances(

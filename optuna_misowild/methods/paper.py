@@ -26,8 +26,8 @@ from optuna_misowild.gp import GaussianProcess
 from optuna_misowild.gp import fit_gp
 from optuna_misowild.maximize import maximize
 from optuna_misowild.methods import Incumbent
-from optuna_misowild.methods.exploration import Uncertainty
 from optuna_misowild.methods.exploration import distances
+from optuna_misowild.methods.exploration import least_known
 from optuna_misowild.observations import Proposal
 
 
@@ -80,15 +80,11 @@ class PaperMethod:
         ``n_rows`` locations on each source, the same ones; row by row, the preferred source
         first. Other evaluations (enqueued, added, of an earlier study) count in their place.
         """
-        wanted = []
-        for source in observations.queryable:
-            here = observations.source == source
-            taken = set(observations.row[here & (observations.row >= 0)])
-            given = here & (observations.row < 0)
-            n_given = int((given & (observations.has_value | observations.pending)).sum())
-            free = [row for row in range(n_rows) if row not in taken]
-            n_wanted = max(n_rows - len(taken) - n_given, 0)
-            wanted += [(row, source) for row in free[:n_wanted]]
+        wanted = [
+            (row, source)
+            for source in observations.queryable
+            for row in observations.missing_rows(source, n_rows)
+        ]
         return [(source, row) for row, source in sorted(wanted)]
 
     def fit(self, observations: Observations, domain: Domain) -> PaperModel:
@@ -154,14 +150,8 @@ class PaperMethod:
     ) -> Proposal:
         """Return the location where the source is least known, eq:correction."""
         queried = observations.X[observations.source == source]
-        found = maximize(
-            Uncertainty(model.objective[source], (source,)),
-            domain,
-            rng=rng,
-            fixed=fixed,
-            avoid={source: queried},
-        )
-        return Proposal(found.source, found.x)
+        x = least_known(model.objective[source], source, queried, domain, rng=rng, fixed=fixed)
+        return Proposal(source, x)
 
     def recommend(self, observations: Observations, domain: Domain) -> Incumbent | None:
         """Return x⁺, the location of ŷ⁺ in F̂.
@@ -283,14 +273,12 @@ def _with_silent(
     near such a query goes, so that it is not repeated.
     """
     silent = ~observations.has_value
-    if not silent.any():
-        return tuple(objective), augmented
-    conditioned = []
-    for source, gp in enumerate(objective):
-        X = observations.X[silent & (observations.source == source)]
-        conditioned.append(gp.condition(X, gp.predict_mean(X)) if len(X) else gp)
-    X = observations.X[_augmented_rows(observations, objective, m, silent)]
-    return tuple(conditioned), augmented.condition(X, augmented.predict_mean(X))
+    conditioned = tuple(
+        gp.condition(observations.X[silent & (observations.source == source)])
+        for source, gp in enumerate(objective)
+    )
+    rows = _augmented_rows(observations, objective, m, silent)
+    return conditioned, augmented.condition(observations.X[rows])
 
 
 @dataclass(frozen=True)

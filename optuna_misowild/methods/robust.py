@@ -17,8 +17,8 @@ from optuna_misowild import arguments
 from optuna_misowild.acquisition import cooling_exponent
 from optuna_misowild.maximize import maximize
 from optuna_misowild.methods import Incumbent
-from optuna_misowild.methods.exploration import Uncertainty
 from optuna_misowild.methods.exploration import distances
+from optuna_misowild.methods.exploration import least_known
 from optuna_misowild.methods.robust_design import is_cheap
 from optuna_misowild.methods.robust_design import remaining_pairs
 from optuna_misowild.methods.robust_model import RobustAcquisition
@@ -143,8 +143,7 @@ class RobustMethod:
         silent = np.flatnonzero(~observations.has_value)
         joint = joint.condition(X[silent], source[silent])
         if single is not None:
-            here = X[silent[source[silent] == 0]]
-            single = single.condition(here, single.predict(here)[0])
+            single = single.condition(X[silent[source[silent] == 0]])
 
         cost = []
         for s in range(observations.n_sources):
@@ -382,18 +381,9 @@ class RobustMethod:
             # In a finite space, what is left is better than what is known.
             avoid=queried if np.isfinite(domain.size) else None,
         )
-        old = queried[found.source]
-        if (
-            not len(old)
-            or distances(found.x[None], old, domain.categorical).min() >= self.min_distance
-        ):
+        nearest = distances(found.x[None], queried[found.source], domain.categorical)
+        if not (nearest < self.min_distance).any():
             return Proposal(found.source, found.x)
         source = sources[0]
-        found = maximize(
-            Uncertainty(model.joint, (source,)),
-            domain,
-            rng=rng,
-            fixed=fixed,
-            avoid={source: queried[source]},
-        )
-        return Proposal(found.source, found.x)
+        x = least_known(model.joint, source, queried[source], domain, rng=rng, fixed=fixed)
+        return Proposal(source, x)
