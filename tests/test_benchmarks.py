@@ -17,7 +17,7 @@ from examples.benchmarks.methods import Method
 from examples.benchmarks.problem import Problem
 from examples.benchmarks.problems import FORRESTER
 from examples.benchmarks.problems import PROBLEMS
-from examples.benchmarks.replay import TABLES
+from examples.paper.tables import TABLES
 
 
 each_problem = pytest.mark.parametrize("problem", PROBLEMS.values(), ids=list(PROBLEMS))

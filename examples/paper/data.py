@@ -97,7 +97,9 @@ def _from_folder(name: str, folder: Path) -> tuple[np.ndarray, np.ndarray] | Non
     paths = [path for path in (folder / name, folder / f"{name}.t") if path.exists()]
     if not paths:
         return None
-    parts = [load_svmlight_file(path, n_features=SPECS[name].n_features) for path in map(str, paths)]
+    parts = [
+        load_svmlight_file(path, n_features=SPECS[name].n_features) for path in map(str, paths)
+    ]
     return np.vstack([X.toarray() for X, _ in parts]), np.concatenate([y for _, y in parts])
 
 
@@ -148,8 +150,7 @@ def _checked(spec: Spec, X: np.ndarray, labels: np.ndarray, where: str) -> np.nd
     expected = (sum(spec.class_counts), spec.n_features, *spec.class_counts)
     if seen != expected:
         raise DataError(
-            f"{spec.title} should have {_shape(expected)}, but that of {where} has "
-            f"{_shape(seen)}."
+            f"{spec.title} should have {_shape(expected)}, but that of {where} has {_shape(seen)}."
         )
     if not np.isfinite(X).all():
         raise DataError(f"{spec.title} should have no missing values, but that of {where} does.")

@@ -99,9 +99,6 @@ class Svc(Classifier):
     hyperparameters = ("C", "gamma")
     logarithmic = True
 
-    def __init__(self, n_features: int) -> None:
-        pass
-
     def suggest(self, trial: optuna.Trial) -> Params:
         return {
             "C": trial.suggest_float("C", 1e-2, 1e2, log=True),
@@ -140,7 +137,10 @@ class Forest(Classifier):
         return float(1 - forest.fit(X, y).oob_score_)
 
 
-CLASSIFIERS: dict[str, Callable[[int], Classifier]] = {"svc": Svc, "rf": Forest}
+CLASSIFIERS: dict[str, Callable[[int], Classifier]] = {
+    "svc": lambda n_features: Svc(),
+    "rf": Forest,
+}
 
 
 class Live:
