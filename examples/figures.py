@@ -37,7 +37,13 @@ def write_figures(
         return []
     try:
         # All at once, because starting the browser takes seconds.
-        pio.write_images(fig=list(figures.values()), file=pictures, scale=scale)
+        pio.write_images(
+            fig=list(figures.values()),
+            file=pictures,
+            width=[figure.layout.width for figure in figures.values()],
+            height=[figure.layout.height for figure in figures.values()],
+            scale=scale,
+        )
     except (RuntimeError, ValueError) as error:
         # The figures are fine, or they would not have become HTML: what is missing is a tool.
         print(_advice(error), file=sys.stderr)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+import struct
 
 import plotly.graph_objects as go
 import plotly.io as pio
@@ -11,7 +12,10 @@ import pytest
 from examples.figures import write_figures
 
 
-FIGURES = {"one": go.Figure(go.Scatter(y=[1, 2])), "two": go.Figure(go.Bar(y=[3, 4]))}
+FIGURES = {
+    "one": go.Figure(go.Scatter(y=[1, 2]), {"width": 300, "height": 200}),
+    "two": go.Figure(go.Bar(y=[3, 4])),
+}
 
 
 def test_html_shares_one_script_and_no_tool_is_needed(
@@ -66,9 +70,13 @@ def test_pictures_are_drawn_where_there_is_a_browser(
     if "Chrome" in capsys.readouterr().err:
         pytest.skip("no Chrome or Chromium here")
     assert [path.name for path in written if path.suffix == ".png"] == ["one.png", "two.png"]
+    sizes = []
     for path in written:
         if path.suffix == ".png":
-            assert path.read_bytes().startswith(b"\x89PNG")
+            header = path.read_bytes()[:24]
+            assert header.startswith(b"\x89PNG")
+            sizes.append(struct.unpack(">II", header[16:24]))
+    assert sizes == [(600, 400), (1400, 1000)]  # as laid out, and plotly's default; twice as fine
 
 
 def test_nothing_to_write(tmp_path: Path) -> None:
