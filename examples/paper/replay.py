@@ -27,6 +27,8 @@ class Replay:
 
     Attributes:
         lowest_error: The lowest error recorded on all the data.
+        points: The recorded hyperparameters on all the data, shape (n, 2).
+        mean_cpu_s: The mean of the processor seconds on all the data, over the search space.
 
     Raises:
         FileNotFoundError: If there is no such table.
@@ -48,6 +50,12 @@ class Replay:
             except ValueError as error:
                 raise ValueError(f"The recording at {path}, source {source}: {error}.") from None
         self.lowest_error = min(row.measured.error for row in by_source[1])
+        self.points = np.array([row.point for row in by_source[1]])
+        if classifier.logarithmic:
+            self.points = 10.0**self.points
+        axes = [np.linspace(axis[0], axis[-1], 101) for axis in self._sources[0].grid]
+        everywhere = np.stack(np.meshgrid(*axes), axis=-1)
+        self.mean_cpu_s = float(np.exp(self._sources[0](everywhere)[..., 1]).mean())
 
     def __call__(self, source: str, params: Params) -> Measurement:
         x = np.array([params[name] for name in self.classifier.hyperparameters], dtype=float)

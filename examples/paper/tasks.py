@@ -66,24 +66,23 @@ class Objective:
 
 
 class Classifier(ABC):
-    """A classifier whose hyperparameters are tuned.
+    """A classifier with two hyperparameters to tune.
 
     Attributes:
-        name: On the command line.
-        title: In the paper's tables.
-        error_name: What the paper calls its misclassification error.
-        logarithmic: The hyperparameters that matter on a logarithmic scale.
+        hyperparameters: Their names.
+        logarithmic: Whether both matter on a logarithmic scale.
     """
 
-    name: ClassVar[str]
-    title: ClassVar[str]
-    error_name: ClassVar[str]
     hyperparameters: ClassVar[tuple[str, str]]
     logarithmic: ClassVar[bool]
 
     @abstractmethod
     def suggest(self, trial: optuna.Trial) -> Params:
         """Let Optuna suggest the hyperparameters."""
+
+    @abstractmethod
+    def spread(self, u: np.ndarray) -> np.ndarray:
+        """Map the unit square (n, 2) to the hyperparameters (n, 2)."""
 
     @abstractmethod
     def error(self, X: np.ndarray, y: np.ndarray, params: Params) -> float:
@@ -93,9 +92,6 @@ class Classifier(ABC):
 class Svc(Classifier):
     """Support vector classifier, exp(−‖a − a′‖² / (2γ²)): error of ten-fold cross-validation."""
 
-    name = "svc"
-    title = "C-SVC"
-    error_name = "mce-FCV"
     hyperparameters = ("C", "gamma")
     logarithmic = True
 
@@ -104,6 +100,9 @@ class Svc(Classifier):
             "C": trial.suggest_float("C", 1e-2, 1e2, log=True),
             "gamma": trial.suggest_float("gamma", 1e-4, 1e4, log=True),
         }
+
+    def spread(self, u: np.ndarray) -> np.ndarray:
+        return 10.0 ** (np.array([-2.0, -4.0]) + np.array([4.0, 8.0]) * u)
 
     def error(self, X: np.ndarray, y: np.ndarray, params: Params) -> float:
         svc = SVC(C=params["C"], gamma=1 / (2 * params["gamma"] ** 2), cache_size=500)
@@ -114,9 +113,6 @@ class Svc(Classifier):
 class Forest(Classifier):
     """Random forest: out-of-bag error."""
 
-    name = "rf"
-    title = "RF"
-    error_name = "mce-OOB"
     hyperparameters = ("n_trees", "m_try")
     logarithmic = False
 
@@ -129,6 +125,10 @@ class Forest(Classifier):
             "n_trees": trial.suggest_int("n_trees", 300, 700),
             "m_try": trial.suggest_int("m_try", *self.m_try),
         }
+
+    def spread(self, u: np.ndarray) -> np.ndarray:
+        low, high = np.array([300, self.m_try[0]]), np.array([700, self.m_try[1]])
+        return low + np.floor(u * (high - low + 1))
 
     def error(self, X: np.ndarray, y: np.ndarray, params: Params) -> float:
         forest = RandomForestClassifier(
