@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Parameter:
+class Real:
     """A real parameter, sampled on a linear or logarithmic scale."""
 
     name: str
@@ -29,10 +30,63 @@ class Parameter:
     log: bool = False
 
     def scale(self, u: Array) -> Array:
-        """Map [0, 1] to the parameter's range."""
+        """Map [0, 1) to the parameter's range."""
         if self.log:
             return np.exp(np.log(self.low) + u * np.log(self.high / self.low))
         return self.low + u * (self.high - self.low)
+
+    def suggest(self, trial: optuna.Trial) -> float:
+        """Let Optuna suggest the coordinate."""
+        return trial.suggest_float(self.name, self.low, self.high, log=self.log)
+
+    def coordinate(self, value: float) -> float:
+        """Return the coordinate that a value of Optuna's stands for."""
+        return value
+
+
+@dataclass(frozen=True)
+class Integer:
+    """An integer parameter: low, low + step, …, high."""
+
+    name: str
+    low: int
+    high: int
+    step: int = 1
+
+    def scale(self, u: Array) -> Array:
+        """Map [0, 1) to the parameter's range."""
+        return self.low + self.step * np.floor(u * ((self.high - self.low) // self.step + 1))
+
+    def suggest(self, trial: optuna.Trial) -> float:
+        """Let Optuna suggest the coordinate."""
+        return float(trial.suggest_int(self.name, self.low, self.high, step=self.step))
+
+    def coordinate(self, value: int) -> float:
+        """Return the coordinate that a value of Optuna's stands for."""
+        return float(value)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A categorical parameter, whose coordinate is the index of the choice."""
+
+    name: str
+    choices: tuple[str, ...]
+
+    def scale(self, u: Array) -> Array:
+        """Map [0, 1) to the indices of the choices."""
+        return np.floor(u * len(self.choices))
+
+    def suggest(self, trial: optuna.Trial) -> float:
+        """Let Optuna suggest the coordinate."""
+        return self.coordinate(trial.suggest_categorical(self.name, self.choices))
+
+    def coordinate(self, value: str) -> float:
+        """Return the coordinate that a value of Optuna's stands for."""
+        return float(self.choices.index(value))
+
+
+Parameter = Real | Integer | Choice
 
 
 @dataclass(frozen=True)
@@ -59,6 +113,7 @@ class Problem:
         evaluations: The budget, as a number of evaluations of f_1 of mean cost.
         normalised: Whether regrets are divided by (median of f_1 − minimum); if not, they are
             in the units of f_1.
+        requires: A package without which it cannot be run, as pip names it.
     """
 
     name: str
@@ -67,6 +122,13 @@ class Problem:
     minimum: float
     evaluations: float
     normalised: bool = True
+    requires: str | None = None
+
+    @cached_property
+    def cheapest_first(self) -> tuple[int, ...]:
+        """The sources in the order of their mean costs."""
+        means = [np.mean(source.cost(self.sample)) for source in self.sources]
+        return tuple(int(s) for s in np.argsort(means, kind="stable"))
 
     def evaluate(self, source: int, x: Array) -> tuple[Array, Array]:
         """Return the noise-free values and the costs of a source at x (..., d)."""
@@ -74,13 +136,11 @@ class Problem:
 
     def suggest(self, trial: optuna.Trial) -> Array:
         """Let Optuna suggest a location, shape (d,)."""
-        return np.array(
-            [trial.suggest_float(p.name, p.low, p.high, log=p.log) for p in self.parameters]
-        )
+        return np.array([p.suggest(trial) for p in self.parameters])
 
-    def location(self, params: dict[str, float]) -> Array:
+    def location(self, params: dict[str, Any]) -> Array:
         """Return the location that Optuna's parameters describe, shape (d,)."""
-        return np.array([params[p.name] for p in self.parameters])
+        return np.array([p.coordinate(params[p.name]) for p in self.parameters])
 
     def regret(self, x: Array) -> Array:
         """Return (f_1(x) − minimum) / (median of f_1 − minimum), noise-free.

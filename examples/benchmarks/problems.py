@@ -6,19 +6,24 @@ these are ours and the comment says so. Values only matter to each other: costs 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
+from examples.benchmarks.hpo import MLP_PHONEME
+from examples.benchmarks.hpo import NAS_IMAGENET
+from examples.benchmarks.hpo import REGRESSION_PROTEIN
 from examples.benchmarks.problem import Array
-from examples.benchmarks.problem import Parameter
 from examples.benchmarks.problem import Problem
+from examples.benchmarks.problem import Real
 from examples.benchmarks.problem import Source
 from examples.benchmarks.replay import svc
 
 
-def unit_box(d: int) -> tuple[Parameter, ...]:
-    return tuple(Parameter(f"x{i + 1}", 0.0, 1.0) for i in range(d))
+def unit_box(d: int) -> tuple[Real, ...]:
+    return tuple(Real(f"x{i + 1}", 0.0, 1.0) for i in range(d))
 
 
 def ramp(x: Array, *, scale: float = 1.0, rate: tuple[float, ...]) -> Array:
@@ -89,7 +94,7 @@ def branin_medium(x: Array) -> Array:
 
 BRANIN = Problem(
     name="branin",
-    parameters=(Parameter("x1", -5.0, 10.0), Parameter("x2", 0.0, 15.0)),
+    parameters=(Real("x1", -5.0, 10.0), Real("x2", 0.0, 15.0)),
     sources=(
         Source(branin, partial(ramp, rate=(0.0, 0.2))),  # two of the three optima are cheap
         Source(partial(branin, fidelity=0.75), partial(ramp, scale=0.1, rate=(0.0, 0.2))),
@@ -112,7 +117,7 @@ def rosenbrock(x: Array, *, ripple: float = 0.0) -> Array:
     return valley + ripple * np.sin(10.0 * x1 + 5.0 * x2)
 
 
-SQUARE = (Parameter("x1", -2.0, 2.0), Parameter("x2", -2.0, 2.0))
+SQUARE = (Real("x1", -2.0, 2.0), Real("x2", -2.0, 2.0))
 SQUARE_WAVES = partial(waves, a=1.2, b=1.5, period=np.array(4.0), phase=np.array([1.0, 2.5]))
 
 ROSENBROCK = Problem(
@@ -192,6 +197,62 @@ HARTMANN_3_PROBLEM = Problem(
     minimum=-3.8627797873326604,
     evaluations=40,
 )
+
+
+# What may make a task hard, one thing at a time: ours, from Hartmann's function in three
+# dimensions, whose optimum is at (0.115, 0.556, 0.853).
+
+
+def hartmann_3_with_costs(name: str, *costs: Callable[[Array], Array]) -> Problem:
+    pairs = zip(HARTMANN_3_PROBLEM.sources, costs, strict=True)
+    sources = tuple(Source(source.value, cost) for source, cost in pairs)
+    return replace(HARTMANN_3_PROBLEM, name=f"hartmann3-{name}", sources=sources)
+
+
+def hartmann_3_mirrored(x: Array, *, axes: tuple[int, ...]) -> Array:
+    mirrored = x.copy()
+    mirrored[..., axes] = 1.0 - x[..., axes]
+    return HARTMANN_3(mirrored, alpha=ALPHA)
+
+
+def drawn_waves(seed: int, *, scale: float) -> Callable[[Array], Array]:
+    """A cost surface of Astudillo et al. (2021), with constants drawn as they do."""
+    rng = np.random.default_rng(seed)
+    a, b = rng.uniform(0.75, 1.5), rng.uniform(1.0, 3.0)
+    phase = rng.uniform(0.0, 2.0 * np.pi, 3)
+    return partial(waves, scale=scale, a=a, b=b, period=np.ones(3), phase=phase)
+
+
+DEAR = (-1.5, 0.0, 3.0)  # the optimum costs three and a half times the mean
+CHEAP = (1.5, 0.0, -3.0)  # the optimum costs an eighth of the mean
+HARTMANN_3_VARIANTS = (
+    hartmann_3_with_costs(
+        "dear", *(partial(ramp, scale=scale, rate=DEAR) for scale in (1.0, 0.1, 0.03))
+    ),
+    hartmann_3_with_costs(
+        "cheap", *(partial(ramp, scale=scale, rate=CHEAP) for scale in (1.0, 0.1, 0.03))
+    ),
+    hartmann_3_with_costs(
+        "waves", *(drawn_waves(seed, scale=scale) for seed, scale in enumerate((1.0, 0.1, 0.03)))
+    ),
+    hartmann_3_with_costs(
+        "no-bargain",
+        *(partial(ramp, scale=scale, rate=(1.5, 0.0, 1.5)) for scale in (1.0, 0.8, 0.6)),
+    ),
+    replace(
+        HARTMANN_3_PROBLEM,
+        name="hartmann3-misleading",
+        sources=tuple(
+            Source(value, partial(ramp, scale=scale, rate=(1.5, 0.0, 1.5)))
+            for scale, value in (
+                (1.0, partial(HARTMANN_3, alpha=ALPHA)),
+                (0.1, partial(hartmann_3_mirrored, axes=(0, 2))),
+                (0.03, partial(hartmann_3_mirrored, axes=(1,))),
+            )
+        ),
+    ),
+)
+
 HARTMANN_6_PROBLEM = Problem(
     name="hartmann6",
     parameters=unit_box(6),
@@ -282,14 +343,14 @@ PARK = Problem(
 BOREHOLE = Problem(
     name="borehole",
     parameters=(
-        Parameter("rw", 0.05, 0.15),
-        Parameter("r", 100.0, 50000.0),
-        Parameter("Tu", 63070.0, 115600.0),
-        Parameter("Hu", 990.0, 1110.0),
-        Parameter("Tl", 63.1, 116.0),
-        Parameter("Hl", 700.0, 820.0),
-        Parameter("L", 1120.0, 1680.0),
-        Parameter("Kw", 9855.0, 12045.0),
+        Real("rw", 0.05, 0.15),
+        Real("r", 100.0, 50000.0),
+        Real("Tu", 63070.0, 115600.0),
+        Real("Hu", 990.0, 1110.0),
+        Real("Tl", 63.1, 116.0),
+        Real("Hl", 700.0, 820.0),
+        Real("L", 1120.0, 1680.0),
+        Real("Kw", 9855.0, 12045.0),
     ),
     sources=(
         Source(borehole, partial(ramp, rate=(0.0, 0.0, 0.0, 0.0, 0.0, 0.01, 0.001, 0.0))),
@@ -309,6 +370,7 @@ PROBLEMS: dict[str, Problem] = {
         BRANIN,
         ROSENBROCK,
         HARTMANN_3_PROBLEM,
+        *HARTMANN_3_VARIANTS,
         ROSENBROCK_NOISY,
         HARTMANN_6_PROBLEM,
         CURRIN,
@@ -317,5 +379,8 @@ PROBLEMS: dict[str, Problem] = {
         # The cost of about fifty evaluations by cost-cooling, the setting of the paper:
         svc("splice", evaluations=37),
         svc("svmguide1", evaluations=14),
+        MLP_PHONEME,
+        REGRESSION_PROTEIN,
+        NAS_IMAGENET,
     )
 }

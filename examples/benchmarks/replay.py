@@ -1,27 +1,46 @@
-"""Recorded tuning tasks of the paper as problems."""
+"""Recorded tuning tasks of the paper as problems.
+
+Each evaluates a classifier: its error, and processor seconds as cost. Regrets are differences of
+the error.
+"""
 
 from __future__ import annotations
 
 from functools import partial
 
+from examples.benchmarks.problem import Integer
 from examples.benchmarks.problem import Parameter
 from examples.benchmarks.problem import Problem
+from examples.benchmarks.problem import Real
 from examples.benchmarks.problem import Source
 from examples.paper.replay import Replay
 from examples.paper.tables import TABLES
 from examples.paper.tasks import SOURCES
+from examples.paper.tasks import Classifier
+from examples.paper.tasks import Forest
 from examples.paper.tasks import Svc
 
 
 def svc(dataset: str, *, evaluations: float) -> Problem:
-    """Return a recorded C-SVC task: ten-fold error, and processor seconds as cost.
+    """Return a task of the support vector classifier: error of ten-fold cross-validation."""
+    parameters = (Real("C", 1e-2, 1e2, log=True), Real("gamma", 1e-4, 1e4, log=True))
+    return _problem(Svc(), dataset, parameters, evaluations)
 
-    Regrets are differences of the error.
-    """
-    table = Replay(Svc(), TABLES / f"svc_{dataset}.csv")
+
+def forest(dataset: str, *, n_features: int, evaluations: float) -> Problem:
+    """Return a task of the random forest: out-of-bag error, two integers."""
+    classifier = Forest(n_features)
+    parameters = (Integer("n_trees", 300, 700), Integer("m_try", *classifier.m_try))
+    return _problem(classifier, dataset, parameters, evaluations)
+
+
+def _problem(
+    classifier: Classifier, dataset: str, parameters: tuple[Parameter, ...], evaluations: float
+) -> Problem:
+    table = Replay(classifier, TABLES / f"{classifier.name}_{dataset}.csv")
     return Problem(
-        name=f"svc-{dataset}",
-        parameters=(Parameter("C", 1e-2, 1e2, log=True), Parameter("gamma", 1e-4, 1e4, log=True)),
+        name=f"{classifier.name}-{dataset}",
+        parameters=parameters,
         sources=tuple(
             Source(partial(table.error, s), partial(table.cpu_s, s)) for s in range(len(SOURCES))
         ),
