@@ -1,11 +1,16 @@
-"""The samplers that the benchmarks compare, each made as a user would make it."""
+"""The samplers that the benchmarks compare, each made and used as a user would."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum
+from typing import Any
 
 import optuna
+from optuna.pruners import BasePruner
+from optuna.pruners import HyperbandPruner
+from optuna.pruners import NopPruner
 from optuna.samplers import BaseSampler
 from optuna.samplers import GPSampler
 from optuna.samplers import RandomSampler
@@ -14,23 +19,59 @@ from optuna.samplers import TPESampler
 import optuna_misowild
 
 
+class Use(Enum):
+    """How an objective uses the sources."""
+
+    PREFERRED = "every trial asks the preferred source"
+    CHOSEN = "every trial asks the source that the sampler has chosen"
+    RUNGS = "every trial asks the sources from the cheapest on, until it is pruned"
+
+
 @dataclass(frozen=True)
 class Method:
-    """A sampler, from the total budget and a seed.
+    """A sampler with what belongs to it.
 
     Attributes:
-        sampler: Makes the sampler.
-        all_sources: Whether it chooses among the sources; if not, it only ever gets f_1.
+        sampler: Makes the sampler from the total budget and a seed.
+        use: How the objective uses the sources.
+        pruner: Makes the pruner from the number of sources.
     """
 
     sampler: Callable[[float, int], BaseSampler]
-    all_sources: bool = False
+    use: Use = Use.PREFERRED
+    pruner: Callable[[int], BasePruner] = lambda n_sources: NopPruner()
 
-    def recommended(self, study: optuna.Study) -> dict[str, float]:
+    def study(self, budget: float, n_sources: int, seed: int) -> optuna.Study:
+        """Return a new study, which depends on nothing but the arguments."""
+        return optuna.create_study(
+            study_name=f"seed {seed}",  # Hyperband draws brackets by it
+            sampler=self.sampler(budget, seed),
+            pruner=self.pruner(n_sources),
+        )
+
+    def recommended(self, study: optuna.Study) -> dict[str, Any]:
         """Return the parameters that a user would take from the study."""
-        if self.all_sources:
+        if self.use == Use.CHOSEN:
             return dict(optuna_misowild.recommend(study).params)
         return study.best_params
+
+
+# One in REDUCTION trials goes on from one source to the next dearer one, Optuna's default.
+REDUCTION = 3
+
+
+def resource(rung: int) -> int:
+    """Return the step that a trial reports at a source, 0 being the cheapest.
+
+    Powers of the reduction factor are where the pruner decides, so that every source is a rung.
+    """
+    return REDUCTION**rung
+
+
+def hyperband(n_sources: int) -> BasePruner:
+    return HyperbandPruner(
+        min_resource=1, max_resource=resource(n_sources - 1), reduction_factor=REDUCTION
+    )
 
 
 def misowild(method: str) -> Callable[[float, int], BaseSampler]:
@@ -53,12 +94,15 @@ def ei(budget: float, seed: int) -> BaseSampler:
 
 
 METHODS = {
-    "robust": Method(misowild("robust"), all_sources=True),
-    "paper": Method(misowild("paper"), all_sources=True),
+    "robust": Method(misowild("robust"), use=Use.CHOSEN),
+    "paper": Method(misowild("paper"), use=Use.CHOSEN),
     "carbo": Method(carbo),
     "ei-per-cost": Method(ei_per_cost),
     "ei": Method(ei),
     "gp": Method(lambda budget, seed: GPSampler(seed=seed)),
     "tpe": Method(lambda budget, seed: TPESampler(seed=seed)),
+    "tpe-hyperband": Method(
+        lambda budget, seed: TPESampler(seed=seed), use=Use.RUNGS, pruner=hyperband
+    ),
     "random": Method(lambda budget, seed: RandomSampler(seed=seed)),
 }

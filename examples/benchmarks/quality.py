@@ -4,32 +4,43 @@
 
 Every run is an Optuna study, told simulated costs. It goes into a CSV file with a row per trial;
 runs that are in the file already are not repeated, so that an interrupted benchmark goes on where
-it stopped, and more seeds, methods or problems only add theirs. --report prints the table of what
-is in the file and runs nothing.
+it stopped, and more seeds, methods or problems only add theirs. In the end it prints the tables, and
+writes them as CSV and a picture of them beside that file; --report does so and runs nothing.
 """
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures import as_completed
 import csv
+import importlib.metadata
 import multiprocessing
 import os
 from pathlib import Path
+import sys
 import time
 from typing import Any
+from typing import NamedTuple
 
+from examples.figures import write_figures
 import numpy as np
 import optuna
 from tqdm import tqdm
 
 from examples.benchmarks.methods import METHODS
 from examples.benchmarks.methods import Method
+from examples.benchmarks.methods import Use
+from examples.benchmarks.methods import resource
+from examples.benchmarks.picture import regret_figure
+from examples.benchmarks.problem import Array
 from examples.benchmarks.problem import Problem
 from examples.benchmarks.problems import PROBLEMS
-from examples.benchmarks.report import CHECKPOINTS
+from examples.benchmarks.report import CURVE
 from examples.benchmarks.report import markdown
+from examples.benchmarks.report import summarise
+from examples.benchmarks.report import write_csv
 
 
 FIELDS = (
@@ -37,13 +48,13 @@ FIELDS = (
     "method",
     "seed",
     "trial",
-    "source",
+    "source",  # the last one that it asked
     "value",
     "cost",
     "spent",  # with this trial
     "seconds",  # of thinking, for this trial
     "regret",  # of the best trial of the preferred source so far
-    "recommended",  # regret of the recommendation; only where a checkpoint's budget ends
+    "recommended",  # regret of the recommendation; only where a twentieth of the budget ends
     "failure",  # what ended the run, if it was an exception
 )
 
@@ -53,43 +64,41 @@ Row = dict[str, Any]
 def run(problem: Problem, method: Method, seed: int, max_trials: int) -> list[Row]:
     """Run one study until the budget would be exceeded, and return a row per trial.
 
-    The trial that would exceed the budget is asked for and not evaluated: what a method cannot
+    What the trial that would exceed the budget has found is thrown away: what a method cannot
     pay for, it does not learn.
     """
-    study = optuna.create_study(sampler=method.sampler(problem.budget, seed))
+    study = method.study(problem.budget, len(problem.sources), seed)
     rng = np.random.default_rng(seed)
-    checkpoints = [fraction * problem.budget for fraction in CHECKPOINTS]
+    checkpoints = [fraction * problem.budget for fraction in CURVE]
     rows: list[Row] = []
     spent, best_value, regret = 0.0, np.inf, 1.0
     try:
         for number in range(max_trials):
             start = time.perf_counter()
             trial = study.ask()
-            source = 0
-            if method.all_sources:
-                source = trial.suggest_categorical("source", range(len(problem.sources)))
-            x = problem.suggest(trial)
+            e = evaluate(problem, method, trial, rng)
             seconds = time.perf_counter() - start
 
-            value, cost = (float(v) for v in problem.evaluate(source, x))
-            value += problem.sources[source].noise * rng.standard_normal()
-            if spent + cost > checkpoints[0]:
+            if spent + e.cost > checkpoints[0]:
                 if rows:
                     rows[-1]["recommended"] = recommended_regret(problem, method, seed, study)
-                checkpoints = [c for c in checkpoints if spent + cost <= c]
+                checkpoints = [c for c in checkpoints if spent + e.cost <= c]
                 if not checkpoints:
                     return rows
-            spent += cost
-            if source == 0 and value < best_value:
-                best_value, regret = value, float(problem.regret(x))
-            trial.set_user_attr("cost", cost)
-            study.tell(trial, value)
+            spent += e.cost
+            if e.source == 0 and e.value < best_value:
+                best_value, regret = e.value, float(problem.regret(e.x))
+            trial.set_user_attr("cost", e.cost)
+            if e.pruned:
+                study.tell(trial, state=optuna.trial.TrialState.PRUNED)
+            else:
+                study.tell(trial, e.value)
             rows.append(
                 {
                     "trial": number,
-                    "source": source,
-                    "value": value,
-                    "cost": cost,
+                    "source": e.source,
+                    "value": e.value,
+                    "cost": e.cost,
                     "spent": spent,
                     "seconds": seconds,
                     "regret": regret,
@@ -101,11 +110,46 @@ def run(problem: Problem, method: Method, seed: int, max_trials: int) -> list[Ro
     return rows
 
 
+class Evaluation(NamedTuple):
+    """What an objective has done: the last source that it asked, and what all it asked cost."""
+
+    x: Array
+    source: int
+    value: float
+    cost: float
+    pruned: bool = False
+
+
+def evaluate(
+    problem: Problem, method: Method, trial: optuna.Trial, rng: np.random.Generator
+) -> Evaluation:
+    """Evaluate the objective of a trial as the method uses the sources."""
+
+    def ask(source: int) -> tuple[float, float]:
+        value, cost = problem.evaluate(source, x)
+        return float(value) + problem.sources[source].noise * rng.standard_normal(), float(cost)
+
+    source = 0
+    if method.use == Use.CHOSEN:
+        source = trial.suggest_categorical("source", range(len(problem.sources)))
+    x = problem.suggest(trial)
+    if method.use != Use.RUNGS:
+        return Evaluation(x, source, *ask(source))
+    total = 0.0
+    for rung, source in enumerate(problem.cheapest_first):
+        value, cost = ask(source)
+        total += cost
+        trial.report(value, resource(rung))
+        if source != 0 and trial.should_prune():
+            return Evaluation(x, source, value, total, pruned=True)
+    return Evaluation(x, source, value, total)
+
+
 def recommended_regret(problem: Problem, method: Method, seed: int, study: optuna.Study) -> float:
     """Regret of what a user who stops now would take; 1 if there is nothing to take."""
-    finished = study.get_trials(deepcopy=False, states=(optuna.trial.TrialState.COMPLETE,))
-    stopped = optuna.create_study(sampler=method.sampler(problem.budget, seed))
-    stopped.add_trials(finished)
+    states = (optuna.trial.TrialState.COMPLETE, optuna.trial.TrialState.PRUNED)
+    stopped = method.study(problem.budget, len(problem.sources), seed)
+    stopped.add_trials(study.get_trials(deepcopy=False, states=states))
     try:
         params = method.recommended(stopped)
     except ValueError:  # no trial of the preferred source
@@ -136,6 +180,52 @@ def append(path: Path, rows: list[Row]) -> None:
         writer.writerows(rows)
 
 
+def complete(
+    path: Path, runs: Sequence[tuple[str, str, int]], *, max_trials: int, jobs: int
+) -> None:
+    """Run what is not in the file yet, and append it."""
+    done = {(row["problem"], row["method"], int(row["seed"])) for row in read(path)}
+    todo = [which for which in runs if which not in done]
+    # A process per core: threads below them would only fight for the cores. Set here, to be
+    # there before the new processes load their libraries.
+    os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1")
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(jobs, mp_context=spawn) as pool:
+        futures = [pool.submit(run_named, *which, max_trials) for which in todo]
+        try:
+            for future in tqdm(as_completed(futures), total=len(futures), unit="run"):
+                append(path, future.result())
+        except KeyboardInterrupt:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise SystemExit(
+                f"Interrupted. What has been run is in {path}; the same command goes on from there."
+            ) from None
+
+
+def available(names: Sequence[str]) -> list[str]:
+    """Return those of the problems whose package is installed, and say which others are not."""
+    missing = {}
+    for name in names:
+        package = PROBLEMS[name].requires
+        if package is not None and not is_installed(package):
+            missing[name] = package
+    if missing:
+        print(
+            f"Left out: {', '.join(missing)}. To run them: "
+            f"pip install {' '.join(sorted(set(missing.values())))}",
+            file=sys.stderr,
+        )
+    return [name for name in names if name not in missing]
+
+
+def is_installed(package: str) -> bool:
+    try:
+        importlib.metadata.distribution(package)
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return True
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
@@ -146,26 +236,18 @@ def main() -> None:
     parser.add_argument("--max-trials", type=int, default=200, help="per run")
     parser.add_argument("--jobs", type=int, default=1, help="runs at the same time")
     parser.add_argument("--output", type=Path, default=Path("results/quality.csv"))
-    parser.add_argument("--report", action="store_true", help="print the table, run nothing")
+    parser.add_argument("--report", action="store_true", help="report only, run nothing")
     args = parser.parse_args()
 
     if not args.report:
-        done = {(row["problem"], row["method"], int(row["seed"])) for row in read(args.output)}
-        todo = [
+        problems = available(args.problems)
+        runs = [
             (problem, method, seed)
             for seed in range(args.seeds)
-            for problem in args.problems
+            for problem in problems
             for method in args.methods
-            if (problem, method, seed) not in done
         ]
-        # A process per core: threads below them would only fight for the cores. Set here, to be
-        # there before the new processes load their libraries.
-        os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1")
-        spawn = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(args.jobs, mp_context=spawn) as pool:
-            futures = [pool.submit(run_named, *which, args.max_trials) for which in todo]
-            for future in tqdm(as_completed(futures), total=len(futures), unit="run"):
-                append(args.output, future.result())
+        complete(args.output, runs, max_trials=args.max_trials, jobs=args.jobs)
 
     rows = [
         row
@@ -174,7 +256,17 @@ def main() -> None:
         and row["method"] in args.methods
         and int(row["seed"]) < args.seeds
     ]
-    print(markdown(rows, PROBLEMS))
+    if not rows:
+        raise SystemExit(f"{args.output} has none of these runs.")
+    # In the order of METHODS, whichever of the runs was through first.
+    rows.sort(key=lambda row: list(METHODS).index(row["method"]))
+    summaries = summarise(rows, PROBLEMS)
+    print(markdown(summaries, PROBLEMS))
+    table = args.output.with_name(f"{args.output.stem}-summary.csv")
+    write_csv(table, summaries)
+    figures = {args.output.stem: regret_figure(rows, PROBLEMS)}
+    for path in [table, *write_figures(figures, args.output.parent)]:
+        print(path, file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,15 @@
-"""Tables of what ``quality.py`` has recorded."""
+"""What ``quality.py`` has recorded, as numbers and as tables."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
 from collections.abc import Sequence
+import csv
+from dataclasses import asdict
+from dataclasses import dataclass
+from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,19 +17,78 @@ import numpy as np
 from examples.benchmarks.problem import Problem
 
 
-CHECKPOINTS = (0.25, 0.5, 1.0)  # shares of the budget
+CURVE = tuple(k / 20 for k in range(1, 21))  # shares of the budget at which a user may stop
+CHECKPOINTS = (0.25, 0.5, 1.0)  # those in the tables
 
 # A method has reached another's result when it is this close: regrets, and differences of error.
 TOLERANCE, ERROR_TOLERANCE = 1e-3, 2e-3
 
+OURS = "robust"
+
 Row = Mapping[str, Any]
+Runs = dict[str, dict[str, dict[int, list[Row]]]]  # by problem, method and seed
 
 
-def regrets(trials: Sequence[Row], budget: float) -> list[float]:
-    """Regret of one run's recommendation at each checkpoint; 1 if it could not pay for any."""
+@dataclass(frozen=True)
+class Summary:
+    """What all runs of a method on a problem have given.
+
+    Attributes:
+        problem: Its name.
+        method: Its name.
+        runs: Number of runs.
+        failed: How many of them have ended with an exception; they are in none of the others.
+        quarter_low: First quartile of the regret of the recommendation when a quarter of the
+            budget is spent; likewise the following, for half and all of it.
+        worst: Largest regret when all is spent.
+        goal: The lowest median at the end of all methods but ``robust``, and the tolerance.
+        cost_to_goal: Median cost at which the regret on the preferred source is down to this.
+        reached_goal: How many runs get there.
+        trials: Median number of trials.
+        seconds: Mean of what the sampler thinks per trial.
+    """
+
+    problem: str
+    method: str
+    runs: int
+    failed: int
+    quarter_low: float = np.nan
+    quarter: float = np.nan
+    quarter_high: float = np.nan
+    half_low: float = np.nan
+    half: float = np.nan
+    half_high: float = np.nan
+    end_low: float = np.nan
+    end: float = np.nan
+    end_high: float = np.nan
+    worst: float = np.nan
+    goal: float = np.nan
+    cost_to_goal: float = np.nan
+    reached_goal: int = 0
+    trials: float = np.nan
+    seconds: float = np.nan
+
+
+def group(rows: Sequence[Row]) -> Runs:
+    """Return the trials of each run, by problem, method and seed."""
+    runs: Runs = defaultdict(lambda: defaultdict(dict))
+    for row in rows:
+        runs[row["problem"]][row["method"]].setdefault(int(row["seed"]), []).append(row)
+    return runs
+
+
+def finished(by_seed: Mapping[int, list[Row]]) -> list[list[Row]]:
+    """Return the runs that have not failed."""
+    return [trials for trials in by_seed.values() if not trials[-1]["failure"]]
+
+
+def regrets(
+    trials: Sequence[Row], budget: float, shares: Sequence[float] = CHECKPOINTS
+) -> list[float]:
+    """Regret of one run's recommendation at shares of the budget; 1 if it could pay for none."""
     result = []
-    for fraction in CHECKPOINTS:
-        paid = [row for row in trials if float(row["spent"]) <= fraction * budget]
+    for share in shares:
+        paid = [row for row in trials if float(row["spent"]) <= share * budget]
         result.append(float(paid[-1]["recommended"]) if paid else 1.0)
     return result
 
@@ -34,57 +98,144 @@ def cost_to_reach(trials: Sequence[Row], regret: float) -> float:
     return next((float(row["spent"]) for row in trials if float(row["regret"]) <= regret), np.inf)
 
 
-def markdown(rows: Sequence[Row], problems: Mapping[str, Problem]) -> str:
-    """Return a table per problem: regrets at the checkpoints, and the cost to reach the best.
+def summarise(rows: Sequence[Row], problems: Mapping[str, Problem]) -> list[Summary]:
+    """Return a summary per problem and method, in the order of the problems."""
+    runs = group(rows)
+    return [
+        summary
+        for name in problems
+        if name in runs
+        for summary in _summarise_problem(problems[name], runs[name])
+    ]
 
-    The best is the lowest median, at the whole budget, of all methods but ``robust``.
-    """
-    runs: dict[str, dict[str, dict[int, list[Row]]]] = defaultdict(lambda: defaultdict(dict))
-    for row in rows:
-        runs[row["problem"]][row["method"]].setdefault(int(row["seed"]), []).append(row)
-    return "\n".join(
-        _problem_table(problems[name], runs[name]) for name in problems if name in runs
+
+def _summarise_problem(
+    problem: Problem, runs: Mapping[str, Mapping[int, list[Row]]]
+) -> list[Summary]:
+    results = {
+        method: np.array([regrets(trials, problem.budget) for trials in finished(by_seed)])
+        for method, by_seed in runs.items()
+    }
+    ends = {method: np.median(r[:, -1]) for method, r in results.items() if len(r)}
+    others = [end for method, end in ends.items() if method != OURS]
+    goal = min(others or ends.values(), default=np.nan)
+    goal += TOLERANCE if problem.normalised else ERROR_TOLERANCE
+    return [
+        _summarise_method(problem.name, method, by_seed, results[method], float(goal))
+        for method, by_seed in runs.items()
+    ]
+
+
+def _summarise_method(
+    problem: str, method: str, by_seed: Mapping[int, list[Row]], results: np.ndarray, goal: float
+) -> Summary:
+    whole = finished(by_seed)
+    n_failed = len(by_seed) - len(whole)
+    if not whole:
+        return Summary(problem, method, len(by_seed), n_failed)
+    costs = np.array([cost_to_reach(trials, goal) for trials in whole])
+    return Summary(
+        problem,
+        method,
+        len(by_seed),
+        n_failed,
+        *np.quantile(results, [0.25, 0.5, 0.75], axis=0).T.ravel().tolist(),
+        worst=float(results[:, -1].max()),
+        goal=goal,
+        # Quantiles between a number and inf are inf, not NaN.
+        cost_to_goal=float(np.quantile(costs, 0.5, method="higher")),
+        reached_goal=int(np.isfinite(costs).sum()),
+        trials=float(np.median([len(trials) for trials in whole])),
+        seconds=float(np.mean([float(row["seconds"]) for run in whole for row in run])),
     )
 
 
-def _problem_table(problem: Problem, runs: Mapping[str, Mapping[int, Sequence[Row]]]) -> str:
-    finished = {
-        method: [trials for trials in by_seed.values() if not trials[-1]["failure"]]
-        for method, by_seed in runs.items()
-    }
-    results = {
-        method: np.array([regrets(trials, problem.budget) for trials in all_trials])
-        for method, all_trials in finished.items()
-        if all_trials
-    }
-    others = {method: result for method, result in results.items() if method != "robust"}
-    goal = min(float(np.median(result[:, -1])) for result in (others or results).values())
-    goal += TOLERANCE if problem.normalised else ERROR_TOLERANCE
+def write_csv(path: Path, summaries: Sequence[Summary]) -> None:
+    """Write a row per problem and method."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, [field.name for field in fields(Summary)])
+        writer.writeheader()
+        writer.writerows(asdict(summary) for summary in summaries)
 
+
+def markdown(summaries: Sequence[Summary], problems: Mapping[str, Problem]) -> str:
+    """Return a table of all problems, one of what it costs to get there, and one for each."""
+    by_problem: dict[str, dict[str, Summary]] = defaultdict(dict)
+    for summary in summaries:
+        by_problem[summary.problem][summary.method] = summary
+    parts = [_overview(by_problem), _comparison(by_problem)]
+    parts += [_details(problems[name], of.values()) for name, of in by_problem.items()]
+    return "\n".join(parts)
+
+
+def _overview(by_problem: Mapping[str, Mapping[str, Summary]]) -> str:
+    methods = list(dict.fromkeys(method for of in by_problem.values() for method in of))
+    lines = [
+        "\n### Medians of the regret at half and at all of the budget\n",
+        f"| problem | {' | '.join(f'`{method}`' for method in methods)} |",
+        "|---" * (len(methods) + 1) + "|",
+    ]
+    for problem, of in by_problem.items():
+        cells = [f"{_short(of[m].half)}, {_short(of[m].end)}" if m in of else "" for m in methods]
+        lines.append(f"| `{problem}` | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _comparison(by_problem: Mapping[str, Mapping[str, Summary]]) -> str:
+    """Return what ``robust`` and the best of the others pay for the same result, losses first."""
+    entries = []
+    for problem, of in by_problem.items():
+        others = [s for method, s in of.items() if method != OURS and s.failed < s.runs]
+        if OURS not in of or of[OURS].failed == of[OURS].runs or not others:
+            continue
+        ours, best = of[OURS], min(others, key=lambda s: (s.end, s.cost_to_goal))
+        ratio = ours.cost_to_goal / best.cost_to_goal
+        entries.append(
+            (
+                -ratio,
+                f"| `{problem}` | `{best.method}` | {_short(best.end)} | {_short(ours.end)} "
+                f"| {_cost(best)} | {_cost(ours)} "
+                f"| {f'{ratio:.2f}' if np.isfinite(ratio) else '—'} |",
+            )
+        )
+    lines = [
+        f"\n### `{OURS}` and the method that ends best of the others, losses first\n",
+        f"| problem | best other | its regret | {OURS}'s | its cost to get there (runs that do) "
+        f"| {OURS}'s | ratio |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    return "\n".join(lines + [line for _, line in sorted(entries, key=lambda e: e[0])])
+
+
+def _details(problem: Problem, summaries: Sequence[Summary]) -> str:
     unit = "regret" if problem.normalised else "excess error"
+    goal = min(s.goal for s in summaries)
     lines = [
         f"\n### {problem.name}: {unit}, budget {problem.budget:.4g}\n",
-        "| method | at 1/4 | at 1/2 | at the end: median (quartiles) | worst "
+        "| method | at 1/4: median (quartiles) | at 1/2 | at the end | worst "
         f"| cost to reach {goal:.4f} (runs that do) | trials | seconds per trial | failed |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
-    for method, by_seed in runs.items():
-        n_failed = len(by_seed) - len(finished[method])
-        if method not in results:
-            lines.append(f"| {method} | | | | | | | | {n_failed} of {len(by_seed)} |")
+    for s in summaries:
+        failed = f"{s.failed} of {s.runs}"
+        if s.failed == s.runs:
+            lines.append(f"| {s.method} | | | | | | | | {failed} |")
             continue
-        quarter, half, _ = np.median(results[method], axis=0)
-        low, middle, high = np.quantile(results[method][:, -1], [0.25, 0.5, 0.75])
-        costs = np.array([cost_to_reach(trials, goal) for trials in finished[method]])
-        # Quantiles between a number and inf are inf, not NaN.
-        cost = np.quantile(costs, 0.5, method="higher")
-        reached = f"{cost:.4g}" if np.isfinite(cost) else "—"
-        trials = np.median([len(trials) for trials in finished[method]])
-        seconds = np.mean([float(row["seconds"]) for run in finished[method] for row in run])
         lines.append(
-            f"| {method} | {quarter:.4f} | {half:.4f} | {middle:.4f} ({low:.4f}–{high:.4f}) "
-            f"| {results[method][:, -1].max():.4f} "
-            f"| {reached} ({np.isfinite(costs).sum()} of {len(costs)}) "
-            f"| {trials:.0f} | {seconds:.3f} | {n_failed} of {len(by_seed)} |"
+            f"| {s.method} "
+            f"| {s.quarter:.4f} ({s.quarter_low:.4f}–{s.quarter_high:.4f}) "
+            f"| {s.half:.4f} ({s.half_low:.4f}–{s.half_high:.4f}) "
+            f"| {s.end:.4f} ({s.end_low:.4f}–{s.end_high:.4f}) "
+            f"| {s.worst:.4f} | {_cost(s)} | {s.trials:.0f} | {s.seconds:.3f} | {failed} |"
         )
     return "\n".join(lines)
+
+
+def _short(regret: float) -> str:
+    return f"{regret:.4f}".removeprefix("0")
+
+
+def _cost(s: Summary) -> str:
+    cost = f"{s.cost_to_goal:.4g}" if np.isfinite(s.cost_to_goal) else "—"
+    return f"{cost} ({s.reached_goal} of {s.runs - s.failed})"
