@@ -14,6 +14,7 @@ from optuna.study import StudyDirection
 from optuna_misowild.base_sampler import MethodSampler
 from optuna_misowild.records import is_feasible
 from optuna_misowild.samplers import MisoWildSampler
+from optuna_misowild.threads import single_blas_thread
 
 
 if TYPE_CHECKING:
@@ -71,7 +72,8 @@ def recommend(study: Study, *, sampler: MethodSampler | None = None) -> Recommen
     feasible = {t.number for t in view.trials if is_feasible(t, view.sources.name)}
     seen = view.observations
     seen = replace(seen, y=np.where(np.isin(seen.trial, list(feasible)), seen.y, np.nan))
-    incumbent = sampler.method.recommend(seen, view.domain)
+    with single_blas_thread():
+        incumbent = sampler.method.recommend(seen, view.domain)
     if incumbent is None:
         raise ValueError(
             "There is nothing to recommend yet: none of the study's "

@@ -2,11 +2,16 @@ from __future__ import annotations
 
 import sys
 import threading
+from typing import Any
 
 import numpy  # noqa: F401
+import optuna
 import pytest
 import scipy.linalg  # noqa: F401
 
+import optuna_misowild
+from optuna_misowild import MisoWildSampler
+from optuna_misowild import RobustMethod
 from optuna_misowild import threads
 from optuna_misowild.threads import single_blas_thread
 
@@ -52,6 +57,21 @@ def test_of_two_threads_the_first_one_sets_it_and_puts_it_back() -> None:
         thread.join()
         assert seen == [{1}, {2}]
         assert limits() == {2}
+
+
+def test_a_recommendation_is_thought_out_in_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+
+    def recommend(self: RobustMethod, *args: Any) -> None:
+        seen.append(limits())
+
+    monkeypatch.setattr(RobustMethod, "recommend", recommend)
+    study = optuna.create_study(sampler=MisoWildSampler())
+    study.optimize(lambda trial: trial.suggest_float("x", 0.0, 1.0), n_trials=1)
+    with threadpoolctl.threadpool_limits(2, user_api="blas"):
+        with pytest.raises(ValueError, match="nothing to recommend"):
+            optuna_misowild.recommend(study)
+    assert seen == [{1}]
 
 
 def test_without_threadpoolctl_nothing_is_changed(monkeypatch: pytest.MonkeyPatch) -> None:
