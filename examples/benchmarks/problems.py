@@ -19,6 +19,7 @@ from examples.benchmarks.problem import Array
 from examples.benchmarks.problem import Problem
 from examples.benchmarks.problem import Real
 from examples.benchmarks.problem import Source
+from examples.benchmarks.replay import forest
 from examples.benchmarks.replay import svc
 
 
@@ -379,6 +380,9 @@ PROBLEMS: dict[str, Problem] = {
         # The cost of about fifty evaluations by cost-cooling, the setting of the paper:
         svc("splice", evaluations=37),
         svc("svmguide1", evaluations=14),
+        forest("splice", n_features=60, evaluations=20),
+        forest("svmguide1", n_features=4, evaluations=20),
+        forest("magic", n_features=10, evaluations=20),
         MLP_PHONEME,
         REGRESSION_PROTEIN,
         NAS_IMAGENET,

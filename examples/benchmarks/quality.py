@@ -4,8 +4,8 @@
 
 Every run is an Optuna study, told simulated costs. It goes into a CSV file with a row per trial;
 runs that are in the file already are not repeated, so that an interrupted benchmark goes on where
-it stopped, and more seeds, methods or problems only add theirs. In the end it prints the tables, and
-writes them as CSV and a picture of them beside that file; --report does so and runs nothing.
+it stopped, and more seeds, methods or problems only add theirs. In the end it prints the tables,
+and writes a summary as CSV and a picture beside that file; --report does so and runs nothing.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ import time
 from typing import Any
 from typing import NamedTuple
 
-from examples.figures import write_figures
 import numpy as np
 import optuna
 from tqdm import tqdm
@@ -41,6 +40,7 @@ from examples.benchmarks.report import CURVE
 from examples.benchmarks.report import markdown
 from examples.benchmarks.report import summarise
 from examples.benchmarks.report import write_csv
+from examples.figures import write_figures
 
 
 FIELDS = (
@@ -198,7 +198,7 @@ def complete(
         except KeyboardInterrupt:
             pool.shutdown(wait=False, cancel_futures=True)
             raise SystemExit(
-                f"Interrupted. What has been run is in {path}; the same command goes on from there."
+                f"Interrupted. What has been run is in {path}; the same command goes on there."
             ) from None
 
 
