@@ -24,22 +24,22 @@ from examples.paper.tasks import Svc
 def svc(dataset: str, *, evaluations: float) -> Problem:
     """Return a task of the support vector classifier: error of ten-fold cross-validation."""
     parameters = (Real("C", 1e-2, 1e2, log=True), Real("gamma", 1e-4, 1e4, log=True))
-    return _problem(Svc(), dataset, parameters, evaluations)
+    return _problem(f"svc-{dataset}", Svc(), parameters, evaluations)
 
 
 def forest(dataset: str, *, n_features: int, evaluations: float) -> Problem:
     """Return a task of the random forest: out-of-bag error, two integers."""
     classifier = Forest(n_features)
     parameters = (Integer("n_trees", 300, 700), Integer("m_try", *classifier.m_try))
-    return _problem(classifier, dataset, parameters, evaluations)
+    return _problem(f"rf-{dataset}", classifier, parameters, evaluations)
 
 
 def _problem(
-    classifier: Classifier, dataset: str, parameters: tuple[Parameter, ...], evaluations: float
+    name: str, classifier: Classifier, parameters: tuple[Parameter, ...], evaluations: float
 ) -> Problem:
-    table = Replay(classifier, TABLES / f"{classifier.name}_{dataset}.csv")
+    table = Replay(classifier, TABLES / f"{name.replace('-', '_')}.csv")
     return Problem(
-        name=f"{classifier.name}-{dataset}",
+        name=name,
         parameters=parameters,
         sources=tuple(
             Source(partial(table.error, s), partial(table.cpu_s, s)) for s in range(len(SOURCES))
