@@ -133,14 +133,16 @@ def _from_openml(name: str) -> tuple[np.ndarray, np.ndarray]:
     except Exception as error:  # of the network, the server or the cache: any of many kinds
         raise DataError(
             f"{spec.title} is in no local folder, and OpenML did not give it either "
-            f"({_first_line(error)}). Try again with a network. Or else: {by_hand}"
+            f"({_reason(error)}). Try again with a network. Or else: {by_hand}"
         ) from error
     return X.to_numpy(dtype=float), labels.astype(str).to_numpy()
 
 
-def _first_line(error: Exception) -> str:
+def _reason(error: Exception) -> str:
+    if isinstance(error, OSError):
+        return f"{type(error).__name__}: no connection"
     text = str(error).strip() or "no reason given"
-    return f"{type(error).__name__}: {text.splitlines()[0][:200]}"
+    return f"{type(error).__name__}: {text.splitlines()[0]}"
 
 
 def _checked(spec: Spec, X: np.ndarray, labels: np.ndarray, where: str) -> np.ndarray:
