@@ -61,15 +61,23 @@ FIELDS = (
 Row = dict[str, Any]
 
 
-def run(problem: Problem, method: Method, seed: int, max_trials: int) -> list[Row]:
+def run(
+    problem: Problem,
+    method: Method,
+    seed: int,
+    max_trials: int = 200,
+    shares: Sequence[float] = CURVE,
+) -> list[Row]:
     """Run one study until the budget would be exceeded, and return a row per trial.
+
+    Wherever one of the shares of the budget is spent, the method is asked for a recommendation.
 
     What the trial that would exceed the budget has found is thrown away: what a method cannot
     pay for, it does not learn.
     """
     study = method.study(problem.budget, len(problem.sources), seed)
     rng = np.random.default_rng(seed)
-    checkpoints = [fraction * problem.budget for fraction in CURVE]
+    checkpoints = [fraction * problem.budget for fraction in shares]
     rows: list[Row] = []
     spent, best_value, regret = 0.0, np.inf, 1.0
     try:
@@ -180,17 +188,20 @@ def append(path: Path, rows: list[Row]) -> None:
         writer.writerows(rows)
 
 
+def process_pool(jobs: int) -> ProcessPoolExecutor:
+    """Return new processes of one thread each: more would only fight for the cores."""
+    # Set here, to be there before they load their libraries.
+    os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1")
+    return ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn"))
+
+
 def complete(
     path: Path, runs: Sequence[tuple[str, str, int]], *, max_trials: int, jobs: int
 ) -> None:
     """Run what is not in the file yet, and append it."""
     done = {(row["problem"], row["method"], int(row["seed"])) for row in read(path)}
     todo = [which for which in runs if which not in done]
-    # A process per core: threads below them would only fight for the cores. Set here, to be
-    # there before the new processes load their libraries.
-    os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1")
-    spawn = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(jobs, mp_context=spawn) as pool:
+    with process_pool(jobs) as pool:
         futures = [pool.submit(run_named, *which, max_trials) for which in todo]
         try:
             for future in tqdm(as_completed(futures), total=len(futures), unit="run"):

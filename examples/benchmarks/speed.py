@@ -1,17 +1,24 @@
 """Seconds that a sampler thinks per trial, beside Optuna's GPSampler, in one process and thread.
 
-    python -m examples.benchmarks.speed --methods robust paper tpe
+    python -m examples.benchmarks.speed --n 50 200 --parameters 4 --sources 5
 
-Four parameters and five sources. Each sampler gets a study of n finished trials, GPSampler one of
-the same points on one source, and is asked for further trials: the first suggestion has nothing to
-start from; those after it may build on the one before, as in any study that goes on. Seconds are
-those of the processor, which other work on the machine disturbs less than those of the clock.
+Each sampler gets a study of n finished trials, GPSampler and TPESampler one of the same points on
+one source, and is asked for further trials. The first suggestion has nothing to start from, as in
+a study that is resumed, and is reported apart; those after it may build on the one before, as in
+any study that goes on. Seconds are those of the processor, which other work on the machine
+disturbs less than those of the clock.
 """
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable
 from collections.abc import Sequence
+import csv
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+import sys
 import time
 import warnings
 
@@ -19,44 +26,67 @@ import numpy as np
 import optuna
 from optuna.distributions import CategoricalDistribution
 from optuna.distributions import FloatDistribution
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
 from threadpoolctl import threadpool_limits
 import torch
+from tqdm import tqdm
 
 from examples.benchmarks.methods import METHODS
-from examples.benchmarks.methods import Method
+from examples.benchmarks.methods import Use
+from examples.figures import write_figures
 
 
 REFERENCE = "gp"
-D, N_SOURCES = 4, 5
-OPTIMUM = np.array([0.3, 0.6, 0.8, 0.2])
-SPACE = {f"x{i}": FloatDistribution(0.0, 1.0) for i in range(D)}
-SOURCE = CategoricalDistribution(range(N_SOURCES))
 BUDGET = 1e6  # never reached
+STARTUP = 5  # Trials per source up to which the initial design may go on: nothing to time there.
 
 
-def evaluate(x: np.ndarray, source: int) -> tuple[float, float]:
+@dataclass(frozen=True)
+class Task:
     """A bowl with ripples, biased and cheaper from source to source; dearer towards x0 = 1."""
-    bowl = np.sum((x - OPTIMUM) ** 2) + 0.1 * np.sum(np.cos(7.0 * x))
-    bias = 0.05 * source * np.sin(3.0 * x[1] + source)
-    return float(bowl + bias), float(np.exp(2.0 * x[0]) / 3.0**source)
+
+    d: int
+    n_sources: int
+
+    @property
+    def space(self) -> dict[str, FloatDistribution]:
+        """The parameters, without the source."""
+        return {f"x{i}": FloatDistribution(0.0, 1.0) for i in range(self.d)}
+
+    @property
+    def optimum(self) -> np.ndarray:
+        """Near the bottom of the bowl, shape (d,)."""
+        return np.random.default_rng(0).uniform(0.2, 0.8, self.d)
+
+    def evaluate(self, x: np.ndarray, source: int) -> tuple[float, float]:
+        """Return value and cost."""
+        bowl = np.sum((x - self.optimum) ** 2) + 0.1 * np.sum(np.cos(7.0 * x))
+        bias = 0.05 * source * np.sin(3.0 * x[-1] + source)
+        return float(bowl + bias), float(np.exp(2.0 * x[0]) / 3.0**source)
 
 
-def study_of(method: Method, n: int, seed: int) -> optuna.Study:
-    """Return a study of n finished trials, half of them around the optimum as in a real one."""
-    rng = np.random.default_rng(seed)
-    study = optuna.create_study(sampler=method.sampler(BUDGET, seed))
-    for i in range(n):
-        x = rng.random(D)
-        if i % 2:
-            x = np.clip(OPTIMUM + 0.1 * rng.standard_normal(D), 0.0, 1.0)
-        source = i % N_SOURCES if method.all_sources else 0
-        value, cost = evaluate(x, source)
-        params = dict(zip(SPACE, x.tolist(), strict=True))
-        distributions = dict(SPACE)
-        if method.all_sources:
+class Session:
+    """A sampler and its study of n finished trials, half of them around the optimum."""
+
+    def __init__(self, method: str, task: Task, n: int) -> None:
+        self.method, self.task = method, task
+        self.study = optuna.create_study(sampler=METHODS[method].sampler(BUDGET, 0))
+        rng = np.random.default_rng(0)
+        for i in range(n):
+            x = rng.random(task.d)
+            if i % 2:
+                x = np.clip(task.optimum + 0.1 * rng.standard_normal(task.d), 0.0, 1.0)
+            self._add(x, i % task.n_sources)
+
+    def _add(self, x: np.ndarray, source: int) -> None:
+        value, cost = self.task.evaluate(x, source)
+        params = dict(zip(self.task.space, x.tolist(), strict=True))
+        distributions: dict[str, optuna.distributions.BaseDistribution] = dict(self.task.space)
+        if self.task.n_sources > 1:
             params["source"] = source
-            distributions["source"] = SOURCE
-        study.add_trial(
+            distributions["source"] = CategoricalDistribution(range(self.task.n_sources))
+        self.study.add_trial(
             optuna.create_trial(
                 params=params,
                 distributions=distributions,
@@ -64,62 +94,175 @@ def study_of(method: Method, n: int, seed: int) -> optuna.Study:
                 user_attrs={"source_index": source, "cost": cost},
             )
         )
-    return study
+
+    def seconds_of_one_trial(self) -> float:
+        """Return the time of a trial from asking to telling, without its evaluation."""
+        start = time.process_time()
+        trial = self.study.ask()
+        source = 0
+        if self.task.n_sources > 1:
+            source = trial.suggest_categorical("source", range(self.task.n_sources))
+        x = np.array([trial.suggest_float(name, 0.0, 1.0) for name in self.task.space])
+        thinking = time.process_time() - start
+
+        value, cost = self.task.evaluate(x, source)
+        trial.set_user_attr("cost", cost)
+        start = time.process_time()
+        self.study.tell(trial, value)
+        return thinking + time.process_time() - start
 
 
-def seconds_of_one_trial(study: optuna.Study, method: Method) -> float:
-    """Time of a trial from asking to telling, without its evaluation."""
-    start = time.process_time()
-    trial = study.ask()
-    source = trial.suggest_categorical("source", SOURCE.choices) if method.all_sources else 0
-    x = np.array([trial.suggest_float(name, 0.0, 1.0) for name in SPACE])
-    thinking = time.process_time() - start
+@dataclass(frozen=True)
+class Timing:
+    """Seconds per trial of one method on one task; the first one, then the others."""
 
-    value, cost = evaluate(x, source)
-    trial.set_user_attr("cost", cost)
-    start = time.process_time()
-    study.tell(trial, value)
-    return thinking + time.process_time() - start
+    method: str
+    n: int
+    d: int
+    n_sources: int
+    seconds: tuple[float, ...]
+
+    @property
+    def first(self) -> float:
+        """Of the first suggestion."""
+        return self.seconds[0]
+
+    @property
+    def median(self) -> float:
+        """Of the others."""
+        return float(np.median(self.seconds[1:]))
 
 
-def measure(names: Sequence[str], n: int, repetitions: int) -> dict[str, np.ndarray]:
-    """Return the seconds of the first and the later trials of each method, interleaved."""
-    studies = {name: study_of(METHODS[name], n, seed=0) for name in names}
-    seconds = np.empty((repetitions + 1, len(names)))
-    for i in range(repetitions + 1):
-        for j, name in enumerate(names):
-            seconds[i, j] = seconds_of_one_trial(studies[name], METHODS[name])
-    return dict(zip(names, seconds.T, strict=True))
+def measure(
+    methods: Sequence[str], n: int, d: int, sources: Iterable[int], repetitions: int
+) -> list[Timing]:
+    """Time the methods on one size of study, in turn, so that all suffer the same disturbances."""
+    sessions = [
+        Session(method, Task(d, n_sources), n)
+        for method in methods
+        for n_sources in (sources if METHODS[method].use == Use.CHOSEN else [1])
+        if n >= STARTUP * n_sources
+    ]
+    seconds = [
+        [session.seconds_of_one_trial() for session in sessions] for _ in range(repetitions + 1)
+    ]
+    return [
+        Timing(s.method, n, d, s.task.n_sources, of)
+        for s, of in zip(sessions, zip(*seconds, strict=True), strict=True)
+    ]
+
+
+def one_thread() -> None:
+    """Let the libraries compute in one thread, and Optuna be silent, to the end of the process."""
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+    torch.set_num_threads(1)
+    threadpool_limits(1)
+
+
+def references(timings: Iterable[Timing]) -> dict[tuple[int, int], Timing]:
+    """Return the timing of the reference by n and d."""
+    return {(t.n, t.d): t for t in timings if t.method == REFERENCE}
+
+
+def markdown(timings: Sequence[Timing]) -> str:
+    """Return a table with a row per timing."""
+    reference = references(timings)
+    lines = [
+        "| trials | parameters | method | sources | first, s | next: median, s | slowest, s "
+        f"| median / {REFERENCE} |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for t in timings:
+        ratio = t.median / reference[t.n, t.d].median
+        lines.append(
+            f"| {t.n} | {t.d} | {t.method} | {t.n_sources} | {t.first:.3f} | {t.median:.3f} "
+            f"| {max(t.seconds[1:]):.3f} | {ratio:.2f} |"
+        )
+    return "\n".join(lines)
+
+
+def write_csv(path: Path, timings: Sequence[Timing]) -> None:
+    """Write a row per trial."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["method", "trials", "parameters", "sources", "suggestion", "seconds"])
+        for t in timings:
+            for i, seconds in enumerate(t.seconds):
+                writer.writerow([t.method, t.n, t.d, t.n_sources, i, seconds])
+
+
+def ratio_figure(timings: Sequence[Timing], method: str) -> go.Figure:
+    """Return the ratios of a method to the reference, a panel per number of parameters."""
+    reference = references(timings)
+    dimensions = sorted({t.d for t in timings})
+    counts = sorted({t.n_sources for t in timings if t.method == method})
+    figure = make_subplots(
+        1,
+        len(dimensions),
+        shared_yaxes=True,
+        horizontal_spacing=0.02,
+        subplot_titles=[f"{d} parameters" for d in dimensions],
+    )
+    colors = ("#56b4e9", "#d55e00", "#009e73", "#0072b2", "#cc79a7")
+    for (column, d), (k, n_sources) in product(enumerate(dimensions, 1), enumerate(counts)):
+        of = [t for t in timings if (t.method, t.d, t.n_sources) == (method, d, n_sources)]
+        figure.add_scatter(
+            x=[t.n for t in of],
+            y=[t.median / reference[t.n, d].median for t in of],
+            name=f"{n_sources} source{'s' if n_sources > 1 else ''}",
+            legendgroup=str(n_sources),
+            showlegend=column == 1,
+            mode="lines+markers",
+            line=dict(color=colors[k % len(colors)]),
+            row=1,
+            col=column,
+        )
+    figure.add_hline(1.0, line=dict(color="black", width=1, dash="dot"))
+    figure.update_xaxes(
+        type="log", title_text="finished trials", tickvals=[20, 50, 100, 200, 500, 1000]
+    )
+    figure.update_yaxes(type="log", tickvals=[0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 2.0, 3.0])
+    figure.update_yaxes(title_text=f"time of {method} / {REFERENCE}", col=1)
+    figure.update_layout(
+        template="simple_white",
+        width=230 * len(dimensions) + 150,
+        height=300,
+        margin=dict(l=60, r=10, t=30, b=10),
+        font=dict(size=11),
+    )
+    return figure
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    choices = [name for name in METHODS if name != REFERENCE]
-    parser.add_argument("--methods", nargs="+", choices=choices, default=["robust", "paper"])
-    parser.add_argument("--n", nargs="+", type=int, default=[50, 100, 200, 500, 1000])
-    parser.add_argument("--repetitions", type=int, default=9)
+    choices = [m for m in METHODS if m != REFERENCE and METHODS[m].use != Use.RUNGS]
+    parser.add_argument("--methods", nargs="+", choices=choices, default=["tpe", "robust"])
+    parser.add_argument("--n", nargs="+", type=int, default=[20, 50, 100, 200, 500, 1000])
+    parser.add_argument("--parameters", nargs="+", type=int, default=[2, 4, 10, 20])
+    parser.add_argument("--sources", nargs="+", type=int, default=[1, 5, 10])
+    parser.add_argument("--repetitions", type=int, default=5)
+    parser.add_argument("--output", type=Path, default=Path("results/speed.csv"))
     args = parser.parse_args()
 
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-    torch.set_num_threads(1)
-    with threadpool_limits(1):
-        # What a process does once is not counted.
-        measure([REFERENCE, *args.methods], n=20, repetitions=1)
-        print("| trials | method | first, s | next: median, s | next: slowest, s | ratio to gp |")
-        print("|---|---|---|---|---|---|")
-        for n in args.n:
-            results = measure([REFERENCE, *args.methods], n, args.repetitions)
-            reference = np.median(results[REFERENCE][1:])
-            for name, (first, *later) in results.items():
-                median = np.median(later)
-                print(
-                    f"| {n} | {name} | {first:.3f} | {median:.3f} | {max(later):.3f} "
-                    f"| {median / reference:.2f} |",
-                    flush=True,
-                )
+    one_thread()
+    methods = [REFERENCE, *args.methods]
+    measure(methods, 20, 2, args.sources, 1)  # What a process does once is not counted.
+    timings: list[Timing] = []
+    for n, d in tqdm(list(product(args.n, args.parameters)), unit="size"):
+        timings += measure(methods, n, d, args.sources, args.repetitions)
+        write_csv(args.output, timings)
+    print(markdown(timings))
+    figures = {
+        f"{args.output.stem}-{method}": ratio_figure(timings, method)
+        for method in args.methods
+        if METHODS[method].use == Use.CHOSEN
+    }
+    for path in [args.output, *write_figures(figures, args.output.parent)]:
+        print(path, file=sys.stderr)
 
 
 if __name__ == "__main__":
