@@ -3,8 +3,9 @@
     python -m examples.benchmarks.check
 
 On every problem, ``robust`` must have found at half of the budget what the median of random
-searches has, or better, or be next to the optimum; and with 200 trials, a suggestion of it must take at most three times as
-long as one of Optuna's GPSampler. Either is repeated before it counts: bad luck is no failure.
+searches has, or better, or be next to the optimum; and with 200 trials, a suggestion of it must
+take at most three times as long as one of Optuna's GPSampler. Either is repeated before it
+counts: bad luck is no failure.
 """
 
 from __future__ import annotations
