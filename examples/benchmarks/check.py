@@ -2,9 +2,9 @@
 
     python -m examples.benchmarks.check
 
-On every problem, ``robust`` must have found at half of the budget what the median of random
-searches has, or better, or be next to the optimum; and with 200 trials, a suggestion of it must
-take at most three times as long as one of Optuna's GPSampler. Either is repeated before it
+On every problem, ``robust`` must have found at half of the budget what the luckiest quarter of
+random searches has, or better, or be next to the optimum; and with 200 trials, a suggestion of it
+must take at most three times as long as one of Optuna's GPSampler. Either is repeated before it
 counts: bad luck is no failure.
 """
 
@@ -32,6 +32,7 @@ from examples.benchmarks.report import regrets
 
 METHOD, CHANCE, REFERENCE = "robust", "random", "gp"
 SHARE = 0.5  # of the budget of the benchmark
+LUCK = 0.25  # With the median, a method that is no better than chance would often pass.
 RANDOM_SEEDS = range(100, 125)
 SEEDS = range(5)
 
@@ -40,8 +41,8 @@ MAX_RATIO = 3.0
 ATTEMPTS = 3
 
 
-def found(problem: Problem, method: str, seeds: Iterable[int]) -> float:
-    """Return the median over seeds of the regret of the recommendation.
+def found(problem: Problem, method: str, seeds: Iterable[int], quantile: float = 0.5) -> float:
+    """Return a quantile over seeds of the regret of the recommendation, by default the median.
 
     Raises:
         RuntimeError: If a run fails.
@@ -52,14 +53,14 @@ def found(problem: Problem, method: str, seeds: Iterable[int]) -> float:
         if "failure" in trials[-1]:
             raise RuntimeError(f"{problem.name}, {method}, seed {seed}: {trials[-1]['failure']}")
         result += regrets(trials, problem.budget, (1.0,))
-    return float(np.median(result))
+    return float(np.quantile(result, quantile))
 
 
 def check_quality(name: str) -> tuple[bool, str]:
     """Compare the method with random search on one problem."""
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     problem = replace(PROBLEMS[name], evaluations=SHARE * PROBLEMS[name].evaluations)
-    chance = found(problem, CHANCE, RANDOM_SEEDS)
+    chance = found(problem, CHANCE, RANDOM_SEEDS, LUCK)
     limit = max(chance, TOLERANCE)
     for seeds in (SEEDS[:1], SEEDS):
         regret = found(problem, METHOD, seeds)
@@ -67,7 +68,7 @@ def check_quality(name: str) -> tuple[bool, str]:
             break
     passed = regret <= limit
     of = f"{len(seeds)} run{'s' if len(seeds) > 1 else ''}"
-    return passed, f"{name}: {METHOD} {regret:.4f} ({of}), {CHANCE} {chance:.4f}"
+    return passed, f"{name}: {METHOD} {regret:.4f} ({of}), at most {limit:.4f} allowed"
 
 
 def check_speed() -> tuple[bool, str]:
