@@ -13,6 +13,7 @@ from optuna.storages.journal import JournalFileBackend
 from optuna.trial import TrialState
 
 from examples.benchmarks.methods import METHODS
+from examples.benchmarks.methods import Use
 from examples.paper.data import SPECS
 from examples.paper.data import load
 from examples.paper.replay import Replay
@@ -22,6 +23,10 @@ from examples.paper.tasks import SOURCES
 from examples.paper.tasks import Live
 from examples.paper.tasks import Objective
 from optuna_misowild import recommend
+
+
+# Those that either know of the sources or ask the first alone.
+METHOD_NAMES = tuple(name for name, method in METHODS.items() if method.use != Use.RUNGS)
 
 
 @dataclass(frozen=True)
@@ -97,22 +102,21 @@ def execute(run: Run, storage: JournalStorage, on_evaluation: Callable[[], None]
         ValueError: If the storage has this run with other settings.
     """
     method = METHODS[run.method]
+    all_sources = method.use == Use.CHOSEN
     measure = _measure(run.task)
-    objective = Objective(
-        measure.classifier, measure, SOURCES if method.all_sources else SOURCES[:1]
-    )
+    objective = Objective(measure.classifier, measure, SOURCES if all_sources else SOURCES[:1])
     study = optuna.create_study(study_name=run.name, storage=storage, load_if_exists=True)
     _settle(study, run)
     if "error" in study.user_attrs:
         return
     n_done = _n_evaluations(study)
     # Samplers that draw random numbers would repeat their first ones when they go on.
-    seed = run.seed if n_done == 0 or method.all_sources else run.seed + 1000 * n_done
+    seed = run.seed if n_done == 0 or all_sources else run.seed + 1000 * n_done
     study.sampler = method.sampler(run.budget if run.method == "carbo" else None, seed)
     study.optimize(
         objective, run.evaluations - n_done, callbacks=[lambda study, trial: on_evaluation()]
     )
-    _conclude(study, objective, method.all_sources)
+    _conclude(study, objective, all_sources)
 
 
 def _settle(study: optuna.Study, run: Run) -> None:

@@ -26,7 +26,6 @@ import warnings
 import optuna
 from tqdm import tqdm
 
-from examples.benchmarks.methods import METHODS
 from examples.paper import experiment
 from examples.paper import report
 from examples.paper.data import SPECS
@@ -70,9 +69,9 @@ def parse_args() -> argparse.Namespace:
     add("--classifier", type=names_of(CLASSIFIERS), default=list(CLASSIFIERS), help="svc, rf, all")
     add(
         "--methods",
-        type=names_of(METHODS, every=False),
+        type=names_of(experiment.METHOD_NAMES, every=False),
         default=["paper", "robust", "carbo"],
-        help=f"of {', '.join(METHODS)}; default: paper,robust,carbo",
+        help=f"of {', '.join(experiment.METHOD_NAMES)}; default: paper,robust,carbo",
     )
     add("--runs", type=positive, default=10, help="with the seeds 0 … RUNS - 1 (default: 10)")
     add("--evaluations", type=positive, default=50, help="of each run (default: 50)")
