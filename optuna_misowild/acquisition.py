@@ -84,12 +84,12 @@ def penalized_lcb(
 
 
 def confidence_beta(n: int, horizon: int, delta: float = 0.1) -> float:
-    """Return β of Srinivas et al. (2012), Theorem 1: 2·log(|D|·n²·π²/(6·δ)).
+    """Return β of Srinivas et al. (2012), Theorem 1: 2·log(N·n²·π²/(6·δ)) for N locations.
 
-    With |D| = horizon² this is what the authors of the paper use in their own code.
+    With N = horizon² this is what the authors of the paper use in their own code.
 
     Args:
-        n: Number of inducing locations, |F̂|.
+        n: Number of inducing locations in F̂.
         horizon: T, the number of evaluations planned.
         delta: Probability with which the confidence bound may fail.
     """

@@ -5,7 +5,8 @@ Source s > 1 is a scaled copy of the preferred source plus a discrepancy of its 
     f_s(x) = ρ_s f_1(x) + δ_s(x),    ρ_1 = 1, δ_1 = 0,
 
 (Kennedy and O'Hagan, 2000, without the hierarchy), so that every observation of every source
-informs f_1 as much as it should. The covariance is written out in :mod:`joint_likelihood`.
+informs f_1 as much as it should. The covariance is written out in
+:mod:`optuna_misowild.joint_likelihood`.
 """
 
 from __future__ import annotations

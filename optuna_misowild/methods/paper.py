@@ -223,7 +223,7 @@ class PaperModel:
 
 
 def discrepancy(mean: NDArray[np.float64], other_mean: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return η = |μ_s(x) − μ_s̄(x)|, eq:discrepancy."""
+    """Return η, the absolute difference of μ_s(x) and μ_s̄(x), eq:discrepancy."""
     return np.abs(mean - other_mean)
 
 

@@ -1,0 +1,60 @@
+"""The Python of the README and of the documentation does what it says: it is run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+import re
+from typing import Any
+
+import optuna
+import pytest
+
+from optuna_misowild import cumulated_cost
+
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted((ROOT / "docs").glob("*.md"))
+
+
+def blocks(page: Path) -> list[str]:
+    """Return the fenced blocks of Python in a page."""
+    return re.findall(r"^```python\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+
+
+def simulate(x: float, y: float, grid: str) -> float:
+    return (x - 1.0) ** 2 + 0.1 * (y - 1.0) ** 2 / (1.0 + y**2) + 0.1 * (grid == "coarse")
+
+
+def simulate_and_meter(x: float, grid: str) -> tuple[float, float]:
+    return simulate(x, 1.0, grid), 5.0 if grid == "fine" else 0.5
+
+
+def run(page: Path, namespace: dict[str, Any]) -> None:
+    for number, block in enumerate(blocks(page)):
+        exec(compile(block, f"{page.name}[{number}]", "exec"), namespace)
+
+
+@pytest.fixture
+def namespace() -> dict[str, Any]:
+    labels = [0, 1] * 50
+    return {"simulate": simulate, "simulate_and_meter": simulate_and_meter, "labels": labels}
+
+
+def test_the_readme(namespace: dict[str, Any]) -> None:
+    run(ROOT / "README.md", namespace)
+    study = namespace["study"]
+    assert 100.0 <= cumulated_cost(study) <= 110.0  # The budget, one trial over, one verifying.
+    assert study.best_params["source"] == "fine"
+    assert study.best_value < 0.01
+    assert namespace["best"].params["x"] == pytest.approx(1.0, abs=0.1)
+    rows = namespace["rows"]
+    assert [len(rows[source]) for source in namespace["SOURCES"]] == [100, 40, 30, 20, 10]
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=lambda p: p.stem)
+def test_the_documentation(page: Path, namespace: dict[str, Any]) -> None:
+    run(ROOT / "docs" / "index.md", namespace)
+    if page.stem != "index":
+        run(page, namespace)
+    states = {trial.state for trial in namespace["study"].trials}
+    assert states == {optuna.trial.TrialState.COMPLETE}
