@@ -225,8 +225,8 @@ def test_best_verified_error_against_cost() -> None:
         on_all_data=[True, False, True, True],
     )
     np.testing.assert_array_equal(run.best_verified, [0.5, 0.5, 0.3, 0.2])
-    found = plots._best_at(run, np.array([1.0, 6.9, 7.0, 14.9, 15.0]))
-    np.testing.assert_array_equal(found, [0.5, 0.5, 0.3, 0.3, 0.2])
+    found = plots._best_at(run, np.array([1.0, 6.9, 7.0, 14.9, 15.0, 99.0]))
+    np.testing.assert_array_equal(found, [0.5, 0.5, 0.3, 0.3, 0.2, 0.2])
 
 
 def test_figures_of_all_kinds() -> None:

@@ -150,7 +150,7 @@ def error_against_cost(classifier: str, panels: Mapping[str, Sequence[Result]]) 
             of_method = [run for run in of_method if run.on_all_data.any()]
             if not of_method:
                 continue
-            grid = np.geomspace(*_common_costs(of_method), 200)
+            grid = np.geomspace(*_range_of_costs(of_method), 200)
             quartiles = np.quantile(
                 [_best_at(run, grid) for run in of_method], [0.25, 0.5, 0.75], axis=0
             )
@@ -171,14 +171,14 @@ def error_against_cost(classifier: str, panels: Mapping[str, Sequence[Result]]) 
     return figure.update_layout(title=title)
 
 
-def _common_costs(runs: Sequence[Result]) -> tuple[float, float]:
-    """Return from where all runs have evaluated all the data, to where the first of them ends."""
-    starts = [run.costs.cumsum()[run.on_all_data][0] for run in runs]
-    return max(starts), max(max(starts), min(run.cost for run in runs))
+def _range_of_costs(runs: Sequence[Result]) -> tuple[float, float]:
+    """Return from where all runs have evaluated all the data, to where half of them have ended."""
+    start = max(run.costs.cumsum()[run.on_all_data][0] for run in runs)
+    return start, max(start, float(np.median([run.cost for run in runs])))
 
 
 def _best_at(run: Result, costs: np.ndarray) -> np.ndarray:
-    """Return the best verified error of a run when it has spent each of these costs."""
+    """Return the best verified error of a run at these costs; after its end, the last one."""
     spent = run.costs.cumsum()
     # Rounding must not take away the evaluation that a cost of the grid stands for.
     index = np.searchsorted(spent, costs * (1 + 1e-9), side="right") - 1

@@ -20,6 +20,7 @@ import optuna
 from examples.figures import write_figures
 from examples.paper import plots
 from examples.paper.data import SPECS
+from examples.paper.results import VISIBLE
 from examples.paper.results import Comparison
 from examples.paper.results import Result
 from examples.paper.results import compare
@@ -35,6 +36,11 @@ COOLING = "carbo"  # what the others are compared with
 OURS = ("paper", "robust")  # the methods with several sources
 TITLES = {"svc": "C-SVC", "rf": "RF"}
 TOLERANCE = 0.002  # of an error, to be as good as another
+
+JUDGEMENT = (
+    "An error or a cost is called higher or lower below if p < 0.05 and, for an error, if the "
+    f"means differ by at least {VISIBLE}, which Table 1 would show."
+)
 
 Runs = dict[str, list[Result]]  # by method
 
@@ -153,7 +159,7 @@ def _tests(tasks: dict[tuple[str, str], Runs]) -> str:
         if costs:
             p = paired_p(*np.array(costs).T)
             text += f" Of the costs of all tasks together, `{method}`: p = {p:.2g}."
-    return text
+    return f"{text}\n\n{JUDGEMENT}"
 
 
 def _words(tasks: dict[tuple[str, str], Runs]) -> str:

@@ -18,6 +18,7 @@ from examples.paper.tasks import SOURCES
 
 
 ALPHA = 0.05  # level of significance
+VISIBLE = 0.0005  # difference of errors that tables of three digits show
 PUBLISHED = Path(__file__).resolve().parent / "published.csv"
 
 
@@ -148,9 +149,9 @@ class Comparison:
 
     @property
     def error_is(self) -> str:
-        """How the errors compare: a difference counts if significant and visible in a table."""
+        """How the errors compare: a difference counts if significant and visible."""
         mean = float(self.delta.mean())
-        if self.p_error >= ALPHA or abs(mean) < 0.0005:
+        if self.p_error >= ALPHA or abs(mean) < VISIBLE:
             return "the same"
         return "higher" if mean > 0 else "lower"
 

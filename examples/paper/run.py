@@ -161,7 +161,9 @@ def execute(runs: list[Run], storage: Path, jobs: int) -> list[str]:
     failures = []
     with (
         ProcessPoolExecutor(jobs, spawn, initializer=_initialize, initargs=(evaluated,)) as pool,
-        tqdm(total=sum(run.evaluations for run in runs), unit="evaluation") as progress,
+        tqdm(
+            total=sum(run.evaluations for run in runs), unit="evaluation", mininterval=1
+        ) as progress,
     ):
         pending: dict[Future[None], Run] = {pool.submit(_work, run, storage): run for run in runs}
         while pending:
