@@ -1,11 +1,13 @@
 """An Optuna sampler for several information sources with location-dependent costs."""
 
+from optuna_misowild import visualization
 from optuna_misowild.budget import CostBudgetCallback
 from optuna_misowild.budget import cumulated_cost
 from optuna_misowild.methods.carbo import CostCooling
 from optuna_misowild.methods.paper import PaperMethod
 from optuna_misowild.methods.robust import RobustMethod
 from optuna_misowild.model import Model
+from optuna_misowild.progress import CostProgressBar
 from optuna_misowild.recommendation import Recommendation
 from optuna_misowild.recommendation import recommend
 from optuna_misowild.samplers import CarboCoolingSampler
@@ -19,6 +21,7 @@ __all__ = [
     "CarboCoolingSampler",
     "CostBudgetCallback",
     "CostCooling",
+    "CostProgressBar",
     "MisoWildSampler",
     "Model",
     "PaperMethod",
@@ -27,4 +30,5 @@ __all__ = [
     "cumulated_cost",
     "recommend",
     "stratified_sources",
+    "visualization",
 ]

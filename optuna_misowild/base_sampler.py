@@ -295,6 +295,11 @@ class MethodSampler(BaseSampler):
         """The method, with its constants."""
         return self._method
 
+    @property
+    def n_startup_trials(self) -> int:
+        """Number of rows of the initial design."""
+        return self._n_startup_trials
+
     def view(self, study: Study) -> StudyView:
         """Return what the sampler knows of a study as it is now."""
         self._raise_error_if_multi_objective(study)

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 from typing import Any
 
 import numpy as np
-from optuna.samplers import PartialFixedSampler
 from optuna.study import StudyDirection
 
-from optuna_misowild.base_sampler import MethodSampler
 from optuna_misowild.records import is_feasible
-from optuna_misowild.samplers import MisoWildSampler
+from optuna_misowild.study_sampler import sampler_of
 from optuna_misowild.threads import single_blas_thread
 
 
 if TYPE_CHECKING:
     from optuna.study import Study
     from optuna.trial import FrozenTrial
+
+    from optuna_misowild.base_sampler import MethodSampler
 
 
 @dataclass(frozen=True)
@@ -60,14 +60,15 @@ def recommend(study: Study, *, sampler: MethodSampler | None = None) -> Recommen
 
     Args:
         study: A study with at least one finished trial that has a value.
-        sampler: The sampler whose method and settings count; by default the study's, or a new
-            ``MisoWildSampler()`` if that is another kind.
+        sampler: The sampler whose method and settings count; by default the study's. If that is
+            another kind, as in a study that was loaded, a ``MisoWildSampler()`` with the source
+            parameter and the preferred source that the trials record.
 
     Raises:
         ValueError: If no trial has finished with a value.
     """
     if sampler is None:
-        sampler = _sampler_of(study)
+        sampler = sampler_of(study)
     view = sampler.view(study)
     feasible = {t.number for t in view.trials if is_feasible(t, view.sources.name)}
     seen = view.observations
@@ -94,10 +95,3 @@ def recommend(study: Study, *, sampler: MethodSampler | None = None) -> Recommen
         _source_param=None if sources.distribution is None else sources.name,
         _preferred_source=sources.choices[0],
     )
-
-
-def _sampler_of(study: Study) -> MethodSampler:
-    sampler = study.sampler
-    if isinstance(sampler, PartialFixedSampler):
-        sampler = sampler._base_sampler
-    return sampler if isinstance(sampler, MethodSampler) else MisoWildSampler()

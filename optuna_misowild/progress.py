@@ -1,0 +1,118 @@
+"""A progress bar of what a study has spent, where Optuna's own counts trials."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+import math
+from threading import Lock
+from typing import TYPE_CHECKING
+from typing import Any
+
+import optuna
+
+from optuna_misowild import arguments
+from optuna_misowild.visualization.look import Look
+
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from optuna.study import Study
+    from optuna.trial import FrozenTrial
+
+    from optuna_misowild.base_sampler import MethodSampler
+
+
+class CostProgressBar:
+    """Callback that shows the cost spent of a budget, the last source and the best value.
+
+    The best value is that of the preferred source. The bar is drawn by tqdm, as Optuna's own
+    is, and only on a terminal or in a notebook: where the output goes to a file, nothing is
+    written. Optuna's messages are printed above the bar. It works with ``n_jobs`` threads, and
+    counts the trials of other workers.
+
+    Example:
+
+        .. code-block:: python
+
+            with CostProgressBar(3600) as bar:
+                study.optimize(objective, callbacks=[bar, CostBudgetCallback(3600)])
+
+    Without ``with``, call :meth:`close` when the study is over.
+
+    Args:
+        budget: The total cost that may be spent, in the unit of the costs. None for no limit:
+            then there are only numbers, and no bar.
+        sampler: The sampler whose settings count; by default the study's.
+
+    Raises:
+        TypeError: If an argument has the wrong type.
+        ValueError: If the budget is not positive.
+    """
+
+    def __init__(
+        self, budget: float | None = None, *, sampler: MethodSampler | None = None
+    ) -> None:
+        if budget is not None:
+            budget = arguments.number("budget", budget, positive=True)
+        self._budget = budget
+        self._sampler = sampler
+        self._lock = Lock()
+        self._bar: Any = None
+        self._open = ExitStack()
+
+    def __call__(self, study: Study, trial: FrozenTrial) -> None:
+        with self._lock:
+            if self._bar is None:
+                self._start()
+            if not self._bar.disable:
+                self._show(Look(study, self._sampler), trial)
+
+    def __enter__(self) -> CostProgressBar:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Leave the bar as it is, and the terminal to others."""
+        with self._lock:
+            self._open.close()
+            self._bar = None
+
+    def _start(self) -> None:
+        from tqdm.auto import tqdm
+        from tqdm.contrib.logging import logging_redirect_tqdm
+        from tqdm.notebook import tqdm_notebook
+
+        bar = "{percentage:3.0f}%|{bar}| " if self._budget is not None else ""
+        self._bar = tqdm(
+            total=self._budget,
+            bar_format=bar + "{desc} [{elapsed}]",
+            # None: unless it is a terminal. A notebook is none, but can show it.
+            disable=False if issubclass(tqdm, tqdm_notebook) else None,
+        )
+        self._open.callback(self._bar.close)
+        if not self._bar.disable:
+            logger = optuna.logging.get_logger("optuna")
+            self._open.enter_context(logging_redirect_tqdm([logger]))
+
+    def _show(self, look: Look, trial: FrozenTrial) -> None:
+        spent = look.view.spent
+        source = look.view.sources.of_trial(trial.params)
+        cost = f"{spent:.4g}" if self._budget is None else f"{spent:.4g}/{self._budget:g}"
+        parts = [f"cost {cost}{look.cost_unit}"]
+        if len(look.labels) > 1 and source is not None:
+            parts.append(f"source {look.labels[source]}")
+        where = f" on {look.labels[0]}" if len(look.labels) > 1 else ""
+        best = f"{look.best_verified[-1].value:.6g}" if look.best_verified else "none yet"
+        parts.append(f"best{where}: {best}")
+        # More than the total would turn the bar into a plain number.
+        self._bar.n = min(spent, math.inf if self._budget is None else self._budget)
+        self._bar.set_description_str(", ".join(parts), refresh=False)
+        self._bar.refresh()

@@ -1,0 +1,69 @@
+"""The sampler whose method and settings count when a study is looked at."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from typing import Any
+
+from optuna.distributions import CategoricalDistribution
+from optuna.samplers import PartialFixedSampler
+
+from optuna_misowild.base_sampler import MethodSampler
+from optuna_misowild.records import SOURCE_INDEX_ATTR
+from optuna_misowild.records import all_trials
+from optuna_misowild.samplers import MisoWildSampler
+from optuna_misowild.source_parameter import sources_of
+
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from optuna.study import Study
+    from optuna.trial import FrozenTrial
+
+
+def sampler_of(study: Study) -> MethodSampler:
+    """Return the study's sampler if it is one of ours, else a ``MisoWildSampler()`` that fits.
+
+    A study that is loaded to be looked at has Optuna's default sampler. Its trials still tell
+    which parameter names the source, and which choice is the preferred one.
+    """
+    sampler = study.sampler
+    if isinstance(sampler, PartialFixedSampler):
+        sampler = sampler._base_sampler
+    if isinstance(sampler, MethodSampler):
+        return sampler
+    source, preferred = _recorded_source(all_trials(study))
+    return MisoWildSampler(source=source, preferred_source=preferred)
+
+
+def _recorded_source(trials: Sequence[FrozenTrial]) -> tuple[str, Any]:
+    """Return the name of the source parameter and its preferred choice, None for the first.
+
+    They are those by which the choices agree with the source indices that the trials record.
+    """
+    recorded = [
+        trial for trial in trials if isinstance(trial.user_attrs.get(SOURCE_INDEX_ATTR), int)
+    ]
+    names = {
+        name
+        for trial in recorded
+        for name, distribution in trial.distributions.items()
+        if isinstance(distribution, CategoricalDistribution)
+    }
+    for name in sorted(names, key=lambda name: (name != "source", name)):
+        having = [trial for trial in recorded if name in trial.params]
+        several = len({trial.user_attrs[SOURCE_INDEX_ATTR] for trial in having}) > 1
+        # A categorical parameter that never changed agrees with an index that never did.
+        if name != "source" and not several:
+            continue
+        distribution = having[-1].distributions[name]
+        assert isinstance(distribution, CategoricalDistribution)
+        for choice in distribution.choices:
+            sources = sources_of(name, distribution, choice, None)
+            if all(
+                sources.of_trial(trial.params) == trial.user_attrs[SOURCE_INDEX_ATTR]
+                for trial in having
+            ):
+                return name, choice
+    return "source", None

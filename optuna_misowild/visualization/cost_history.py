@@ -1,0 +1,155 @@
+"""How good the answer was for the money spent so far."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+import optuna
+
+from optuna_misowild.visualization._plotly import colors
+from optuna_misowild.visualization._plotly import go
+from optuna_misowild.visualization.look import VALUE_TITLE
+from optuna_misowild.visualization.look import Look
+from optuna_misowild.visualization.look import empty_figure
+from optuna_misowild.visualization.look import logger
+
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from optuna.study import Study
+
+    from optuna_misowild.base_sampler import MethodSampler
+    from optuna_misowild.visualization.look import Query
+
+
+_TITLE = "Cost History Plot"
+# The worst values are out of the picture if they are this much of its height away from it.
+_FAR = 3.0
+
+
+def plot_cost_history(
+    study: Study | Sequence[Study] | Mapping[str, Study],
+    *,
+    sampler: MethodSampler | None = None,
+) -> go.Figure:
+    """Plot the best value on the preferred source against what all trials have cost.
+
+    Of one study, each trial is a point where the money spent had got to when it finished,
+    coloured by its source. Large points are values of the preferred source, small ones those of
+    the others, which are no results: the line goes through the best of the large ones. Of
+    several studies, only the lines and the large points are shown.
+
+    How to read it: the earlier and the lower the line falls (in a study that minimises), the
+    better. Small points before a fall are the cheap queries that led to it.
+
+    Args:
+        study: A study, a list of them, or a dict of them by the names to show.
+        sampler: The sampler whose method and settings count; by default the study's. If that is
+            another kind, as in a study that was loaded, a ``MisoWildSampler()`` with the source
+            parameter and the preferred source that the trials record.
+
+    Returns:
+        A :class:`plotly.graph_objects.Figure`.
+
+    Raises:
+        ImportError: If plotly is not installed.
+        ValueError: If there is no study, or some minimise and others maximise.
+    """
+    if isinstance(study, optuna.Study):
+        return cost_history_figure(Look(study, sampler))
+    named = study if isinstance(study, Mapping) else {s.study_name: s for s in study}
+    looks = {name: Look(one, sampler) for name, one in named.items()}
+    if not looks:
+        raise ValueError("`study` must be a study, or contain at least one, but is empty.")
+    if len({look.is_maximised for look in looks.values()}) > 1:
+        raise ValueError("The studies in `study` must all minimise or all maximise.")
+    return _comparison(looks)
+
+
+def cost_history_figure(look: Look) -> go.Figure:
+    """Return the figure of :func:`plot_cost_history` of one study."""
+    if not look.valued:
+        logger.warning("Your study does not have any completed trials.")
+        return empty_figure(_TITLE, "No trial has finished with a value yet.")
+    figure = go.Figure(layout=_layout(look))
+    for source, label in enumerate(look.labels):
+        shown = [query for query in look.valued if query.source == source and query.feasible]
+        figure.add_trace(_points(look, shown, label, look.colors[source], large=source == 0))
+    infeasible = [query for query in look.valued if not query.feasible]
+    if infeasible:
+        figure.add_trace(_points(look, infeasible, "Infeasible Trial", "#cccccc", large=False))
+    figure.add_trace(_line(look, f"Best on {look.labels[0]}", look.colors[0]))
+    _keep_extremes_out(figure, look)
+    return figure
+
+
+def _comparison(looks: Mapping[str, Look]) -> go.Figure:
+    figure = go.Figure(layout=_layout(*looks.values()))
+    palette = colors.qualitative.D3
+    for i, (name, look) in enumerate(looks.items()):
+        if not look.best_verified:
+            logger.warning(f"The study {name!r} has no value of its preferred source yet.")
+            continue
+        color = palette[i % len(palette)]
+        shown = [query for query in look.valued if query.source == 0 and query.feasible]
+        points = _points(look, shown, name, color, large=False)
+        points.update(legendgroup=name, showlegend=False, opacity=0.5)
+        line = _line(look, name, color)
+        line.update(legendgroup=name)
+        figure.add_traces([points, line])
+    if not figure.data:
+        return empty_figure(_TITLE, "No study has a value of its preferred source yet.")
+    return figure
+
+
+def _layout(*looks: Look) -> go.Layout:
+    titles = {look.cost_title("Cumulated Cost") for look in looks}
+    return go.Layout(
+        title=_TITLE,
+        xaxis={
+            "title": titles.pop() if len(titles) == 1 else "Cumulated Cost",
+            "rangemode": "tozero",
+        },
+        yaxis={"title": VALUE_TITLE},
+    )
+
+
+def _points(look: Look, shown: list[Query], name: str, color: str, *, large: bool) -> go.Scatter:
+    return go.Scatter(
+        x=[query.spent for query in shown],
+        y=[query.value for query in shown],
+        mode="markers",
+        marker={
+            "color": color,
+            "size": 9 if large else 5,
+            "line": {"width": 0.5, "color": "Grey"},
+        },
+        name=name,
+        hovertemplate="%{text}<extra></extra>",
+        text=[look.hover(query) for query in shown],
+    )
+
+
+def _line(look: Look, name: str, color: str) -> go.Scatter:
+    best = look.best_verified
+    x = [query.spent for query in best]
+    y = [query.value for query in best]
+    if best:  # To where the money is now.
+        x.append(look.queries[-1].spent)
+        y.append(y[-1])
+    return go.Scatter(
+        x=x, y=y, mode="lines", line={"shape": "hv", "color": color, "width": 2}, name=name
+    )
+
+
+def _keep_extremes_out(figure: go.Figure, look: Look) -> None:
+    """Let no extreme value flatten the rest; a double click still shows all."""
+    values = np.array([look.sign * query.value for query in look.valued])
+    low, high = values.min(), np.quantile(values, 0.75)
+    if values.max() - high > _FAR * (high - low) > 0.0:
+        margin = 0.1 * (high - low)
+        bounds = look.sign * np.array([low - margin, high + margin])
+        figure.update_yaxes(range=sorted(float(bound) for bound in bounds))

@@ -1,0 +1,241 @@
+"""What all figures share: the trials of a study as queries of sources, and what was fitted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+import math
+from typing import TYPE_CHECKING
+from typing import Any
+
+import optuna
+from optuna.study import StudyDirection
+from optuna.trial import TrialState
+
+from optuna_misowild import records
+from optuna_misowild.base_sampler import MethodSampler
+from optuna_misowild.recommendation import recommend
+from optuna_misowild.space import from_unit
+from optuna_misowild.study_sampler import sampler_of
+from optuna_misowild.visualization._plotly import colors
+from optuna_misowild.visualization._plotly import go
+
+
+if TYPE_CHECKING:
+    from optuna.study import Study
+    from optuna.trial import FrozenTrial
+
+    from optuna_misowild.model import Model
+    from optuna_misowild.recommendation import Recommendation
+
+
+logger = optuna.logging.get_logger("optuna.misowild")
+
+VALUE_TITLE = "Objective Value"
+_LONGEST_LABEL = 24
+
+
+@dataclass(frozen=True)
+class Query:
+    """A finished trial, as a query of a source.
+
+    Attributes:
+        trial: The trial.
+        source: Index of its source, 0 being the preferred one.
+        value: Its objective value; NaN if it has none or an infinite one.
+        cost: Its cost; NaN if unknown.
+        spent: What this trial and those that finished before it have cost together.
+        feasible: Whether it meets the constraints that the user has set.
+    """
+
+    trial: FrozenTrial
+    source: int
+    value: float
+    cost: float
+    spent: float
+    feasible: bool
+
+
+class Look:
+    """A study at one moment, as its figures show it.
+
+    Args:
+        study: The study.
+        sampler: The sampler whose method and settings count; None to tell from the study.
+    """
+
+    def __init__(self, study: Study, sampler: MethodSampler | None = None) -> None:
+        if not isinstance(study, optuna.Study):
+            raise TypeError(f"`study` must be an Optuna study, but got {study!r}.")
+        if sampler is not None and not isinstance(sampler, MethodSampler):
+            raise TypeError(
+                "`sampler` must be a MisoWildSampler, a CarboCoolingSampler or None, but got "
+                f"{sampler!r}."
+            )
+        self.study = study
+        self.sampler = sampler_of(study) if sampler is None else sampler
+        self.view = self.sampler.view(study)
+
+    # The sources.
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """The names of the sources, the preferred one first."""
+        sources = self.view.sources
+        if sources.distribution is None:
+            return ("objective",)
+        return tuple(_shorten(str(choice)) for choice in sources.choices)
+
+    @cached_property
+    def colors(self) -> tuple[str, ...]:
+        """A colour for each source."""
+        palette = colors.qualitative.D3 if len(self.labels) <= 10 else colors.qualitative.Dark24
+        return tuple(palette[i % len(palette)] for i in range(len(self.labels)))
+
+    @cached_property
+    def modelled(self) -> tuple[int, ...]:
+        """The sources that the method has a model of."""
+        only_preferred = self.view.settings.only_preferred
+        return (0,) if only_preferred else tuple(range(len(self.labels)))
+
+    def choice(self, source: int) -> Any:
+        """Return the choice of the source parameter that stands for a source."""
+        return self.view.sources.choices[source]
+
+    # The trials.
+
+    @cached_property
+    def queries(self) -> list[Query]:
+        """The finished trials in the order in which they finished."""
+        view = self.view
+        known = records.costs(view.trials, view.settings.cost_attr)
+        finished = [
+            pair for pair in zip(view.trials, known, strict=True) if pair[0].state.is_finished()
+        ]
+        finished.sort(key=lambda pair: _time_of_end(pair[0]))
+        result = []
+        spent = 0.0
+        for trial, cost in finished:
+            spent += cost if math.isfinite(cost) else 0.0
+            source = view.sources.of_trial(trial.params)
+            if source is not None:
+                feasible = records.is_feasible(trial, view.sources.name)
+                result.append(Query(trial, source, _value(trial), cost, spent, feasible))
+        return result
+
+    @cached_property
+    def valued(self) -> list[Query]:
+        """The queries that have a value."""
+        return [query for query in self.queries if math.isfinite(query.value)]
+
+    @cached_property
+    def is_maximised(self) -> bool:
+        """Whether the study maximises."""
+        return self.study.direction == StudyDirection.MAXIMIZE
+
+    @property
+    def sign(self) -> float:
+        """What takes the minimised sense of the models to the sense of the study."""
+        return -1.0 if self.is_maximised else 1.0
+
+    @cached_property
+    def best_verified(self) -> list[Query]:
+        """The queries of the preferred source that were each the best one so far."""
+        best: list[Query] = []
+        for query in self.valued:
+            if query.source == 0 and query.feasible:
+                if not best or self.sign * query.value < self.sign * best[-1].value:
+                    best.append(query)
+        return best
+
+    @cached_property
+    def cost_unit(self) -> str:
+        """What stands behind a cost: `` s`` if they are the seconds that trials took."""
+        trials, attribute = self.view.trials, self.view.settings.cost_attr
+        known = any(math.isfinite(query.cost) for query in self.queries)
+        return " s" if known and not records.has_own_unit(trials, attribute) else ""
+
+    def cost_title(self, title: str) -> str:
+        """Return the title of an axis of costs."""
+        return f"{title} (s)" if self.cost_unit else title
+
+    # What was fitted.
+
+    @cached_property
+    def model(self) -> Model | None:
+        """The models; None while no trial has a value, or all trials have no parameter in common.
+
+        That is said in the log.
+        """
+        if not self.valued:
+            logger.warning("Your study does not have any completed trials.")
+            return None
+        if not self.view.space:
+            logger.warning("Your study does not have a parameter that all completed trials have.")
+            return None
+        return self.sampler.model(self.study)
+
+    @cached_property
+    def recommendation(self) -> Recommendation | None:
+        """What the method recommends; None while there is nothing to recommend."""
+        try:
+            return recommend(self.study, sampler=self.sampler)
+        except ValueError:
+            return None
+
+    @cached_property
+    def centre(self) -> dict[str, Any]:
+        """The parameters that slices go through: the recommended ones, else the middle ones."""
+        params = {} if self.recommendation is None else self.recommendation.params
+        return {
+            name: params[name] if name in params else from_unit(distribution, 0.5)
+            for name, distribution in self.view.space.items()
+        }
+
+    def hover(self, query: Query) -> str:
+        """Return what the mouse shows of a query."""
+        lines = [
+            f"<b>Trial {query.trial.number}</b>",
+            f"source: {self.labels[query.source]}",
+            f"value: {query.value:.6g}"
+            if math.isfinite(query.value)
+            else f"state: {query.trial.state.name}",
+            f"cost: {query.cost:.4g}" if math.isfinite(query.cost) else "cost: unknown",
+        ]
+        lines += [
+            f"{name}: {value:.5g}" if isinstance(value, float) else f"{name}: {value}"
+            for name, value in query.trial.params.items()
+            if name != self.view.sources.name
+        ]
+        return "<br>".join(lines)
+
+
+def empty_figure(title: str, reason: str) -> go.Figure:
+    """Return a figure that says why it shows nothing."""
+    figure = go.Figure(layout=go.Layout(title=title))
+    figure.add_annotation(text=reason, x=0.5, y=0.5, xref="paper", yref="paper", showarrow=False)
+    figure.update_xaxes(visible=False)
+    figure.update_yaxes(visible=False)
+    return figure
+
+
+def no_model_figure(title: str, look: Look) -> go.Figure:
+    """Return the figure to show in place of one that needs models."""
+    if not look.valued:
+        return empty_figure(title, "No trial has finished with a value yet.")
+    return empty_figure(title, "There is no parameter that all completed trials have.")
+
+
+def _value(trial: FrozenTrial) -> float:
+    if trial.state != TrialState.COMPLETE or trial.value is None:
+        return math.nan
+    return trial.value if math.isfinite(trial.value) else math.nan
+
+
+def _time_of_end(trial: FrozenTrial) -> tuple[float, int]:
+    time = trial.datetime_complete or trial.datetime_start
+    return (math.inf if time is None else time.timestamp()), trial.number
+
+
+def _shorten(label: str) -> str:
+    return label if len(label) <= _LONGEST_LABEL else label[: _LONGEST_LABEL - 1] + "…"

@@ -1,0 +1,84 @@
+"""What each source says of the objective, over the parameters."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from typing import Any
+
+import numpy as np
+
+from optuna_misowild.visualization.look import VALUE_TITLE
+from optuna_misowild.visualization.look import Look
+from optuna_misowild.visualization.look import no_model_figure
+from optuna_misowild.visualization.over_params import figure_over_params
+from optuna_misowild.visualization.quantity import Quantity
+from optuna_misowild.visualization.quantity import recommended
+
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+    from optuna.study import Study
+    import plotly.graph_objects as go
+
+    from optuna_misowild.base_sampler import MethodSampler
+
+
+def plot_objective_model(
+    study: Study, params: Sequence[str] | None = None, *, sampler: MethodSampler | None = None
+) -> go.Figure:
+    """Plot the predicted objective value of each source over the parameters.
+
+    With two parameters there are two panels of contours per source: the mean, with points for
+    the values that were observed, and the standard deviation. With any other number there is a
+    panel per parameter that shows a line per source, with a band of one standard deviation; all
+    other parameters are those that :func:`~optuna_misowild.recommend` gives, and observations
+    are faint, as they may lie far from the slice. Dark contours are good values.
+
+    How to read it: the preferred source, which is the first, is what counts. The others help as
+    far as their good regions are the same as its. Where the standard deviation is large, the
+    model does not know.
+
+    Args:
+        study: A study, finished or running.
+        params: Names of the parameters to show; by default all.
+        sampler: The sampler whose method and settings count; by default the study's. If that is
+            another kind, as in a study that was loaded, a ``MisoWildSampler()`` with the source
+            parameter and the preferred source that the trials record.
+
+    Returns:
+        A :class:`plotly.graph_objects.Figure`.
+
+    Raises:
+        ImportError: If plotly is not installed.
+        ValueError: If a name in ``params`` is not that of a parameter that all completed trials
+            have.
+    """
+    return objective_model_figure(Look(study, sampler), params)
+
+
+def objective_model_figure(look: Look, params: Sequence[str] | None = None) -> go.Figure:
+    """Return the figure of :func:`plot_objective_model`."""
+    title = "Objective Model Plot"
+    model = look.model
+    if model is None:
+        return no_model_figure(title, look)
+
+    def predict(
+        params: list[dict[str, Any]], source: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        mean, std = model.predict(params, look.choice(source))
+        return look.sign * mean, std
+
+    quantity = Quantity(
+        title=VALUE_TITLE,
+        predict=predict,
+        sources=look.modelled,
+        captions=[look.labels[source] for source in look.modelled],
+        centre=look.centre,
+        observed=lambda query: query.value,
+        marks=recommended(look),
+        low_is_dark=not look.is_maximised,
+    )
+    return figure_over_params(look, params, quantity, title)

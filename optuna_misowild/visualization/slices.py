@@ -1,0 +1,179 @@
+"""A quantity along one parameter after the other, all sources in one panel."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+from typing import Any
+from typing import NamedTuple
+
+import numpy as np
+
+from optuna_misowild.visualization._plotly import colors
+from optuna_misowild.visualization._plotly import go
+from optuna_misowild.visualization._plotly import subplots
+from optuna_misowild.visualization.quantity import compact
+
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from optuna_misowild.visualization.axes import Axis
+    from optuna_misowild.visualization.look import Look
+    from optuna_misowild.visualization.quantity import Mark
+    from optuna_misowild.visualization.quantity import Quantity
+
+
+_COLUMNS = 3
+_RESOLUTION = 101
+_PANEL_HEIGHT = 320
+# Observations that other panels show at other places are drawn faintly.
+_FAINT = 0.35
+
+
+class _Curve(NamedTuple):
+    x: list[Any]
+    mean: NDArray[np.float64]
+    std: NDArray[np.float64] | None
+
+
+def slice_figure(look: Look, axes: Sequence[Axis], quantity: Quantity, title: str) -> go.Figure:
+    """Return one panel per axis; each goes through ``quantity.centre``."""
+    n_columns = min(len(axes), _COLUMNS)
+    n_rows = math.ceil(len(axes) / n_columns)
+    figure = subplots.make_subplots(
+        rows=n_rows,
+        cols=n_columns,
+        shared_yaxes="all",
+        horizontal_spacing=0.03,
+        vertical_spacing=0.2 / n_rows,
+    )
+    figure.update_layout(title=title)
+    if n_rows > 1:
+        figure.update_layout(height=_PANEL_HEIGHT * n_rows + 100)
+    curves = [[_curve(axis, quantity, source) for source in quantity.sources] for axis in axes]
+    least = quantity.floor(np.concatenate([c.mean for panel in curves for c in panel]))
+    for i, axis in enumerate(axes):
+        row, column = 1 + i // n_columns, 1 + i % n_columns
+        for source, caption, curve in zip(
+            quantity.sources, quantity.captions, curves[i], strict=True
+        ):
+            traces = _draw(axis, quantity, curve, least, look.colors[source], bold=source == 0)
+            traces.append(_observations(look, axis, quantity, source))
+            for trace in traces:
+                trace.update(legendgroup=caption, name=caption, showlegend=False)
+            traces[-2].update(showlegend=i == 0)
+            figure.add_traces(traces, rows=row, cols=column)
+        for mark in quantity.marks:
+            figure.add_trace(_mark(axis, quantity, mark, first=i == 0), row=row, col=column)
+        figure.update_xaxes(**axis.layout(), row=row, col=column)
+    figure.update_yaxes(title_text=quantity.title, col=1)
+    if quantity.is_log:
+        figure.update_yaxes(type="log")
+    if quantity.midpoint is not None:
+        line = {"width": 1, "dash": "dot", "color": "grey"}
+        figure.add_hline(y=quantity.midpoint, line=line)
+    return figure
+
+
+def _curve(axis: Axis, quantity: Quantity, source: int) -> _Curve:
+    values = axis.values(_RESOLUTION)
+    mean, std = quantity.predict([{**quantity.centre, axis.name: v} for v in values], source)
+    if quantity.is_log:
+        mean = np.where(mean > 0.0, mean, np.nan)
+    return _Curve([axis.place(value) for value in values], mean, std)
+
+
+def _draw(
+    axis: Axis, quantity: Quantity, curve: _Curve, least: float, color: str, *, bold: bool
+) -> list[go.Scatter]:
+    """Return the band and the line of a source; for a category, points with error bars."""
+    x, mean, std = curve.x, np.maximum(curve.mean, least), curve.std
+    hover = f"{axis.name}: %{{x}}<br>predicted: %{{y:.4g}}"
+    if axis.is_categorical:
+        low, high = (mean, mean) if std is None else quantity.band(mean, std)
+        return [
+            go.Scatter(
+                x=x,
+                y=compact(mean),
+                error_y={
+                    "type": "data",
+                    "array": compact(high - mean),
+                    "arrayminus": compact(mean - low),
+                    "symmetric": False,
+                    "visible": std is not None,
+                },
+                mode="markers",
+                marker={"color": color, "symbol": "line-ew-open", "size": 16},
+                hovertemplate=hover,
+            )
+        ]
+    traces = []
+    if std is not None:
+        low, high = quantity.band(mean, std)
+        traces.append(_band(x, low, high, color))
+    line = {"color": color, "width": 2.5 if bold else 1.5}
+    traces.append(go.Scatter(x=x, y=compact(mean), mode="lines", line=line, hovertemplate=hover))
+    return traces
+
+
+def _band(
+    x: list[float], low: NDArray[np.float64], high: NDArray[np.float64], color: str
+) -> go.Scatter:
+    known = np.flatnonzero(np.isfinite(low) & np.isfinite(high))
+    there = [x[i] for i in known]
+    return go.Scatter(
+        x=there + there[::-1],
+        y=compact(high[known]) + compact(low[known])[::-1],
+        fill="toself",
+        fillcolor=_translucent(color, 0.15),
+        mode="lines",
+        line={"width": 0},
+        hoverinfo="skip",
+    )
+
+
+def _translucent(color: str, opacity: float) -> str:
+    red, green, blue = colors.hex_to_rgb(color)
+    return f"rgba({red},{green},{blue},{opacity})"
+
+
+def _observations(look: Look, axis: Axis, quantity: Quantity, source: int) -> go.Scatter:
+    shown = [
+        query
+        for query in look.queries
+        if query.source == source
+        and axis.name in query.trial.params
+        and math.isfinite(quantity.observation(query))
+    ]
+    return go.Scatter(
+        x=[axis.place(query.trial.params[axis.name]) for query in shown],
+        y=[quantity.observation(query) for query in shown],
+        mode="markers",
+        marker={
+            "color": look.colors[source],
+            "size": 7 if source == 0 else 5,
+            "line": {"width": 0.5, "color": "Grey"},
+        },
+        opacity=1.0 if len(look.view.space) == 1 else _FAINT,
+        cliponaxis=False,
+        hovertemplate="%{text}<extra></extra>",
+        text=[look.hover(query) for query in shown],
+    )
+
+
+def _mark(axis: Axis, quantity: Quantity, mark: Mark, *, first: bool) -> go.Scatter:
+    source = quantity.sources[0] if mark.source is None else mark.source
+    height, _ = quantity.predict([{**quantity.centre, axis.name: mark.params[axis.name]}], source)
+    return go.Scatter(
+        x=[axis.place(mark.params[axis.name])],
+        y=[float(height[0])],
+        mode="markers",
+        marker={"symbol": mark.symbol, "size": 14, "color": "black"},
+        name=mark.label,
+        legendgroup=mark.label,
+        showlegend=first,
+        cliponaxis=False,
+    )

@@ -1,0 +1,123 @@
+"""Which sources were asked when, and what they have cost."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from optuna.trial import TrialState
+
+from optuna_misowild.visualization._plotly import go
+from optuna_misowild.visualization._plotly import subplots
+from optuna_misowild.visualization.look import Look
+from optuna_misowild.visualization.look import empty_figure
+from optuna_misowild.visualization.look import logger
+
+
+if TYPE_CHECKING:
+    from optuna.study import Study
+
+    from optuna_misowild.base_sampler import MethodSampler
+
+
+_SYMBOLS = {
+    TrialState.COMPLETE: "circle",
+    TrialState.PRUNED: "circle-open",
+    TrialState.FAIL: "x",
+}
+
+
+def plot_source_usage(study: Study, *, sampler: MethodSampler | None = None) -> go.Figure:
+    """Plot the queries and the cost of each source, along the study.
+
+    At the top, a point for each finished trial shows which source it asked (a cross if it
+    failed, a ring if it was pruned), and bars count them. At the bottom is the money that each
+    source has taken, stacked, in the order in which trials finished, and bars of what it came to
+    in the end.
+
+    How to read it: a source that was asked often and took little of the money has been a cheap
+    guide. One that was asked at the start only was found not worth its cost.
+    :func:`plot_source_worth` says why.
+
+    Args:
+        study: A study, finished or running.
+        sampler: The sampler whose method and settings count; by default the study's. If that is
+            another kind, as in a study that was loaded, a ``MisoWildSampler()`` with the source
+            parameter and the preferred source that the trials record.
+
+    Returns:
+        A :class:`plotly.graph_objects.Figure`.
+
+    Raises:
+        ImportError: If plotly is not installed.
+    """
+    return source_usage_figure(Look(study, sampler))
+
+
+def source_usage_figure(look: Look) -> go.Figure:
+    """Return the figure of :func:`plot_source_usage`."""
+    title = "Source Usage Plot"
+    if not look.queries:
+        logger.warning("Your study does not have any finished trials.")
+        return empty_figure(title, "No trial has finished yet.")
+    figure = subplots.make_subplots(
+        rows=2,
+        cols=2,
+        shared_yaxes=True,
+        column_widths=[0.75, 0.25],
+        row_heights=[0.45, 0.55],
+        horizontal_spacing=0.03,
+        vertical_spacing=0.15,
+    )
+    order = range(1, len(look.queries) + 1)
+    total = look.queries[-1].spent
+    for source, label in enumerate(look.labels):
+        color = look.colors[source]
+        own = [(i, q) for i, q in zip(order, look.queries, strict=True) if q.source == source]
+        paid = [q.cost if math.isfinite(q.cost) else 0.0 for _, q in own]
+        cost = math.fsum(paid)
+        points = go.Scatter(
+            x=[i for i, _ in own],
+            y=[label] * len(own),
+            mode="markers",
+            marker={"color": color, "symbol": [_SYMBOLS[q.trial.state] for _, q in own]},
+            hovertemplate="%{text}<extra></extra>",
+            text=[look.hover(q) for _, q in own],
+        )
+        spent = dict.fromkeys(order, 0.0) | {i: c for (i, _), c in zip(own, paid, strict=True)}
+        cumulated = 0.0
+        area = []
+        for i in order:
+            cumulated += spent[i]
+            area.append(cumulated)
+        stacked = go.Scatter(
+            x=list(order),
+            y=area,
+            mode="lines",
+            stackgroup="cost",
+            line={"width": 0.5, "color": color, "shape": "hv"},
+            hovertemplate=f"{label}: %{{y:.4g}}<extra></extra>",
+        )
+        queries = go.Bar(x=[len(own)], y=[label], text=[len(own)], orientation="h")
+        share = f"<br>{cost / total:.0%}" if total > 0.0 else ""
+        costs = go.Bar(x=[label], y=[cost], text=[f"{cost:.3g}{share}"])
+        for bars in (queries, costs):
+            bars.update(marker={"color": color}, textposition="outside", cliponaxis=False)
+        for trace, row, column in (
+            (points, 1, 1),
+            (queries, 1, 2),
+            (stacked, 2, 1),
+            (costs, 2, 2),
+        ):
+            figure.add_trace(trace.update(name=label), row, column)
+    figure.update_layout(title=title, height=560, showlegend=False)
+    figure.update_xaxes(range=[0, len(order) + 1], zeroline=False, col=1)
+    figure.update_xaxes(title_text="Finished Trials", row=2, col=1)
+    figure.update_xaxes(title_text="Queries", row=1, col=2)
+    figure.update_yaxes(title_text="Source", row=1, col=1)
+    figure.update_yaxes(title_text=look.cost_title("Cumulated Cost"), row=2, col=1)
+    figure.update_yaxes(range=[0.0, 1.2 * total or 1.0], row=2)
+    categories = {"type": "category", "categoryorder": "array", "categoryarray": look.labels}
+    figure.update_yaxes(**categories, range=[len(look.labels) - 0.5, -0.5], row=1)
+    figure.update_xaxes(**categories, row=2, col=2)
+    return figure
