@@ -34,6 +34,7 @@ def test_ratios_are_those_of_the_medians_of_later_suggestions() -> None:
     ]
     ratios = [line.rsplit("|")[-2].strip() for line in speed.markdown(timings).splitlines()[2:]]
     assert ratios == ["1.00", "0.50", "2.00"]
+    assert speed.overview(timings, "robust").endswith("| 50 | 0.50, 2.00 of 0.20 s |")
     figure = speed.ratio_figure(timings, "robust")
     assert [list(trace.y) for trace in figure.data] == [pytest.approx([0.5]), pytest.approx([2.0])]
 

@@ -110,6 +110,32 @@ def markdown(timings: Sequence[Timing]) -> str:
     return "\n".join(lines)
 
 
+def overview(timings: Sequence[Timing], method: str) -> str:
+    """Return a table of the ratios of a method to the reference, for each number of sources."""
+    reference = references(timings)
+    dimensions = sorted({t.d for t in timings})
+    counts = sorted({t.n_sources for t in timings if t.method == method})
+    lines = [
+        f"| trials | {' | '.join(f'{d} parameters' for d in dimensions)} |",
+        "|---" * (1 + len(dimensions)) + "|",
+    ]
+    for n in sorted({t.n for t in timings}):
+        cells = []
+        for d in dimensions:
+            medians = {
+                t.n_sources: t.median for t in timings if (t.method, t.n, t.d) == (method, n, d)
+            }
+            unit = reference[n, d].median
+            cells.append(
+                ", ".join(f"{medians[s] / unit:.2f}" if s in medians else "–" for s in counts)
+                + f" of {unit:.2f} s"
+            )
+        lines.append(f"| {n} | {' | '.join(cells)} |")
+    sources = ", ".join(map(str, counts))
+    title = f"Time of {method} with {sources} sources, as a part of that of {REFERENCE}"
+    return "\n".join([f"\n### {title}\n", *lines])
+
+
 def write_csv(path: Path, timings: Sequence[Timing]) -> None:
     """Write a row per trial."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -184,11 +210,10 @@ def main() -> None:
         timings += measure(methods, n, d, args.sources, args.repetitions)
         write_csv(args.output, timings)
     print(markdown(timings))
-    figures = {
-        f"{args.output.stem}-{method}": ratio_figure(timings, method)
-        for method in args.methods
-        if METHODS[method].use == Use.CHOSEN
-    }
+    chosen = [method for method in args.methods if METHODS[method].use == Use.CHOSEN]
+    for method in chosen:
+        print(overview(timings, method))
+    figures = {f"{args.output.stem}-{m}": ratio_figure(timings, m) for m in chosen}
     for path in [args.output, *write_figures(figures, args.output.parent)]:
         print(path, file=sys.stderr)
 
