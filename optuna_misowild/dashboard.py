@@ -26,15 +26,14 @@ if TYPE_CHECKING:
     from optuna_misowild.base_sampler import MethodSampler
 
 
-# By their names on the dashboard, where they are sorted.
 FIGURES = {
-    "misowild-1-cost-history": cost_history_figure,
-    "misowild-2-source-worth": source_worth_figure,
-    "misowild-3-source-usage": source_usage_figure,
-    "misowild-4-objective-model": objective_model_figure,
-    "misowild-5-cost-model": cost_model_figure,
-    "misowild-6-discrepancy": discrepancy_figure,
-    "misowild-7-acquisition": acquisition_figure,
+    "misowild-cost-history": cost_history_figure,
+    "misowild-source-worth": source_worth_figure,
+    "misowild-source-usage": source_usage_figure,
+    "misowild-objective-model": objective_model_figure,
+    "misowild-cost-model": cost_model_figure,
+    "misowild-discrepancy": discrepancy_figure,
+    "misowild-acquisition": acquisition_figure,
 }
 
 
@@ -58,7 +57,9 @@ def publish(study: Study, *, sampler: MethodSampler | None = None) -> None:
 
     look = Look(study, sampler)
     for name, figure_of in FIGURES.items():
-        optuna_dashboard.save_plotly_graph_object(study, figure_of(look), graph_object_id=name)
+        # The page gives each figure a frame, and cuts off what is larger.
+        figure = figure_of(look).update_layout(width=None, height=None)
+        optuna_dashboard.save_plotly_graph_object(study, figure, graph_object_id=name)
     note = note_of(look, before=optuna_dashboard.get_note(study))
     optuna_dashboard.save_note(study, note)
 

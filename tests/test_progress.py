@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import optuna
+import pytest
+
+from optuna_misowild import CostBudgetCallback
+from optuna_misowild import CostProgressBar
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def objective(trial: optuna.Trial) -> float:
+    source = trial.suggest_categorical("source", ["full", "cheap"])
+    trial.set_user_attr("cost", 4.0 if source == "full" else 1.0)
+    return trial.suggest_float("x", 1.0, 2.0) - 5.0 * (source == "cheap")
+
+
+def optimized(bar: CostProgressBar, *callbacks: Any, **kwargs: Any) -> optuna.Study:
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=1))
+    with bar:
+        study.optimize(objective, n_trials=6, callbacks=[bar, *callbacks], **kwargs)
+    return study
+
+
+def redirected(monkeypatch: pytest.MonkeyPatch, output: io.StringIO) -> io.StringIO:
+    # In the test itself: pytest sets sys.stderr again after the fixtures.
+    monkeypatch.setattr("sys.stderr", output)
+    return output
+
+
+@pytest.mark.parametrize("n_jobs", [1, 3])
+def test_it_shows_cost_source_and_the_best_verified_value(
+    monkeypatch: pytest.MonkeyPatch, n_jobs: int
+) -> None:
+    terminal = redirected(monkeypatch, Terminal())
+    study = optimized(CostProgressBar(100.0), n_jobs=n_jobs)
+    cost = sum(trial.user_attrs["cost"] for trial in study.trials)
+    best = min(t.value for t in study.trials if t.params["source"] == "full" and t.value)
+    last = terminal.getvalue().split("\r")[-1]
+    assert f"{cost:.0f}%|" in last
+    assert f"cost {cost:g}/100, source " in last
+    assert f"best on full: {best:.6g}" in last
+    assert terminal.getvalue().endswith("\n")
+
+
+def test_without_a_budget_there_are_numbers_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = redirected(monkeypatch, Terminal())
+    study = optimized(CostProgressBar())
+    cost = sum(trial.user_attrs["cost"] for trial in study.trials)
+    last = terminal.getvalue().split("\r")[-1]
+    assert "%" not in last
+    assert last.startswith(f"cost {cost:g}, source ")
+
+
+def test_more_than_the_budget_is_no_more_than_a_full_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = redirected(monkeypatch, Terminal())
+    study = optimized(CostProgressBar(3.0), CostBudgetCallback(3.0))
+    cost = sum(trial.user_attrs["cost"] for trial in study.trials)
+    last = terminal.getvalue().split("\r")[-1]
+    assert "100%|" in last
+    assert f"cost {cost:g}/3" in last
+
+
+def test_it_is_quiet_where_there_is_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    output = redirected(monkeypatch, io.StringIO())
+    optimized(CostProgressBar(100.0))
+    assert output.getvalue() == ""
+
+
+def test_a_budget_that_makes_no_sense() -> None:
+    with pytest.raises(ValueError, match="`budget` must be finite and positive"):
+        CostProgressBar(-1.0)
+    with pytest.raises(TypeError, match="`budget` must be a number"):
+        CostProgressBar("much")  # type: ignore[arg-type]
