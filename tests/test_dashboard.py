@@ -1,0 +1,181 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+import os
+from pathlib import Path
+import shutil
+import sys
+import threading
+from typing import Any
+from wsgiref.simple_server import WSGIRequestHandler
+from wsgiref.simple_server import make_server
+
+import optuna
+import optuna_dashboard
+import pytest
+
+from optuna_misowild import MisoWildSampler
+from optuna_misowild.dashboard import FIGURES
+from optuna_misowild.dashboard import DashboardCallback
+from optuna_misowild.dashboard import publish
+
+
+def objective(trial: optuna.Trial) -> float:
+    source = trial.suggest_categorical("source", ["full", "cheap|10%"])
+    x = trial.suggest_float("x", 0.0, 1.0)
+    y = trial.suggest_float("y", 1e-3, 1e3, log=True)
+    trial.set_user_attr("cost", 2.5 if source == "full" else 0.5)
+    return (x - 0.3) ** 2 + 0.01 * y**0.5 - (source != "full")
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> optuna.Study:
+    study = optuna.create_study(
+        study_name="s",
+        storage=f"sqlite:///{tmp_path}/study.db",
+        sampler=MisoWildSampler(budget=40.0, seed=0),
+    )
+    study.optimize(objective, n_trials=12)
+    return study
+
+
+def published(study: optuna.Study) -> set[str]:
+    attributes = study._storage.get_study_system_attrs(study._study_id)
+    prefix = "dashboard:plot_data:"
+    return {key[len(prefix) :].rsplit(":", 1)[0] for key in attributes if key.startswith(prefix)}
+
+
+def test_figures_and_a_note(study: optuna.Study) -> None:
+    publish(study)
+    assert published(study) == set(FIGURES)
+    note = optuna_dashboard.get_note(study)
+    n_full = sum(trial.params["source"] == "full" for trial in study.trials)
+    spent = sum(trial.user_attrs["cost"] for trial in study.trials)
+    assert f"| **full** (preferred) | {n_full} | {2.5 * n_full:.4g} |" in note
+    assert f"| cheap\\|10% | {12 - n_full} |" in note
+    assert f"**Spent:** {spent:g} of 40 ({spent / 40:.0%}) by 12 complete trials." in note
+    assert f"**Best verified:** {study.best_value:.6g} on full, by trial" in note
+
+
+def test_what_the_user_has_written_is_kept(study: optuna.Study) -> None:
+    optuna_dashboard.save_note(study, "Ask Ann about this one.")
+    publish(study)
+    study.optimize(objective, n_trials=1)
+    publish(study)
+    note = optuna_dashboard.get_note(study)
+    assert note.startswith("Ask Ann about this one.\n\n## Sources and costs")
+    assert note.count("## Sources and costs") == 1
+    assert "by 13 complete trials" in note
+
+
+def test_a_study_without_trials() -> None:
+    study = optuna.create_study()
+    publish(study)
+    assert published(study) == set(FIGURES)
+    assert "nothing yet" in optuna_dashboard.get_note(study)
+
+
+def test_the_callback_publishes_every_so_many_trials(study: optuna.Study) -> None:
+    callback = DashboardCallback(every=4)
+    study.optimize(objective, n_trials=3, callbacks=[callback])
+    assert published(study) == set()
+    study.optimize(objective, n_trials=1, callbacks=[callback])
+    assert published(study) == set(FIGURES)
+    with pytest.raises(ValueError, match="`every` must be at least 1"):
+        DashboardCallback(every=0)
+
+
+def test_a_study_survives_a_failure_to_publish(
+    study: optuna.Study, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(*args: Any, **kwargs: Any) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr(optuna_dashboard, "save_note", fail)
+    study.optimize(objective, n_trials=2, callbacks=[DashboardCallback(every=1)])
+    assert len(study.trials) == 14
+    assert "Publishing on the dashboard after trial 13 failed with OSError" in caplog.text
+
+
+def test_without_the_dashboard(study: optuna.Study, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "optuna_dashboard", None)
+    with pytest.raises(ImportError, match=r"needs optuna-dashboard.*misowild\[dashboard\]"):
+        DashboardCallback()
+    with pytest.raises(ImportError, match="needs optuna-dashboard"):
+        publish(study)
+
+
+# In a real browser.
+
+
+class Quiet(WSGIRequestHandler):
+    def log_message(self, *args: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def address(study: optuna.Study) -> Iterator[str]:
+    server = make_server(
+        "127.0.0.1", 0, optuna_dashboard.wsgi(study._storage), handler_class=Quiet
+    )
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}/dashboard/studies/{study._study_id}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture
+def browser(tmp_path: Path) -> Iterator[Any]:
+    from selenium import webdriver
+
+    programs = shutil.which("chromium"), shutil.which("chromedriver")
+    if None in programs:
+        message = "The test of the dashboard needs chromium and chromedriver."
+        if os.environ.get("MISOWILD_REQUIRE_SERVICES") == "1":
+            pytest.fail(message)
+        pytest.skip(message)
+    options = webdriver.ChromeOptions()
+    options.binary_location = programs[0]
+    for flag in (
+        "headless",
+        "no-sandbox",
+        "disable-gpu",
+        "disable-dev-shm-usage",
+        "disable-quic",
+        "no-first-run",
+        "disable-background-networking",
+        "disable-component-update",
+        "disable-sync",
+        "window-size=1600,4500",
+        f"user-data-dir={tmp_path}/profile",
+    ):
+        options.add_argument(f"--{flag}")
+    service = webdriver.ChromeService(executable_path=programs[1])
+    driver = webdriver.Chrome(options=options, service=service)
+    yield driver
+    driver.quit()
+
+
+def test_the_page_of_the_study(study: optuna.Study, address: str, browser: Any) -> None:
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    publish(study)
+    wait = WebDriverWait(browser, 40)
+
+    def text() -> str:
+        return browser.find_element(By.TAG_NAME, "body").text
+
+    titles = ["Cost History Plot", "Source Worth Plot", "Source Usage Plot", "Cost Model Plot"]
+    titles += ["Objective Model Plot", "Discrepancy Plot", "Acquisition Plot"]
+    browser.get(address)
+    wait.until(lambda driver: all(title in text() for title in titles))
+    drawn = browser.find_elements(By.CSS_SELECTOR, ".contourlayer .contour")
+    assert len(drawn) >= 8  # Cost and objective: mean and standard deviation of two sources.
+
+    browser.get(f"{address}/note")
+    wait.until(lambda driver: "Best verified:" in text() and "Sources and costs" in text())
+    browser.get(f"{address}/trials")
+    wait.until(lambda driver: "source_index" in text() and "cost" in text())
