@@ -85,7 +85,7 @@ def test_tables_have_our_numbers_beside_the_papers() -> None:
             0.04,
             0.2,
             "error higher here (+0.0580), higher in the paper (+0.088): we agree",
-            "we agree.",
+            "lower, by about as much.",
         ),
         (0.0, 0.5, "error the same here (+0.0000), higher in the paper", "lower, but by less."),
         (0.0, 0.1, "(+0.088): we do not agree. Its cost is 10 %", "lower, here by more."),

@@ -198,7 +198,7 @@ def _agreement(classifier: str, dataset: str, c: Comparison) -> str:
     elif share < p.share[0] / 1.5:
         verdict = "we agree that it is lower, here by more"
     else:
-        verdict = "we agree"
+        verdict = "we agree that it is lower, by about as much"
     return (
         f"The paper's method beside cost-cooling: error {c.error_is} here "
         f"({c.delta.mean():+.4f}), {p.error_is} in the paper ({p.delta[0]:+.3f}): "
