@@ -15,6 +15,8 @@ from optuna.trial import TrialState
 from optuna_misowild import arguments
 from optuna_misowild import records
 from optuna_misowild.design import latin_hypercube_coordinate
+from optuna_misowild.exhaustion import is_asked
+from optuna_misowild.exhaustion import nearest_unasked
 from optuna_misowild.model import Model
 from optuna_misowild.observations import Proposal
 from optuna_misowild.space import decode
@@ -23,12 +25,17 @@ from optuna_misowild.space import to_unit
 from optuna_misowild.study_view import Settings
 from optuna_misowild.study_view import StudyView
 from optuna_misowild.threads import single_blas_thread
+from optuna_misowild.turns import must_give_way
+from optuna_misowild.turns import same_place
+from optuna_misowild.turns import same_slot
 
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from collections.abc import Mapping
     from collections.abc import Sequence
 
+    from numpy.typing import NDArray
     from optuna.distributions import BaseDistribution
     from optuna.study import Study
     from optuna.trial import FrozenTrial
@@ -38,8 +45,6 @@ if TYPE_CHECKING:
 
 # Workers that ask at the same moment look this often at what the others have chosen meanwhile.
 _MAX_REVISIONS = 3
-# Two queries of a source that are closer than this in the unit cube are the same.
-_SAME_POINT = 1e-3
 
 
 class MethodSampler(BaseSampler):
@@ -79,8 +84,8 @@ class MethodSampler(BaseSampler):
             "warn_independent_sampling", warn_independent_sampling
         )
         self._seed = None if seed is None else arguments.integer("seed", seed, least=0)
-        # What has been said to the user already, and need not be said again.
-        self._warned_trials: set[int] = set()
+        # What has been looked at, or said to the user already, and need not be said again.
+        self._checked_trials: set[tuple[int, int]] = set()
         self._warned_budget = False
 
     def reseed_rng(self) -> None:
@@ -161,7 +166,7 @@ class MethodSampler(BaseSampler):
     def _record(self, study: Study, trial: FrozenTrial) -> None:
         cost_attr = self._settings.cost_attr
         if cost_attr in trial.user_attrs:
-            self._warn_malformed_costs([trial])
+            self._warn_malformed(study, [trial])
         elif not records.has_own_unit(records.all_trials(study), cost_attr):
             records.write_duration_as_cost(study, trial, cost_attr)
         distribution = trial.distributions.get(self._settings.source)
@@ -174,28 +179,46 @@ class MethodSampler(BaseSampler):
     def _choose(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
-        """Return the next query; empty if its parameters are to be sampled one by one."""
-        view = StudyView(study, self._settings, asking=trial.number)
-        self._warn_malformed_costs(view.trials)
-        self._warn_spent_budget(view)
+        """Return the next query; empty if its parameters are to be sampled one by one.
+
+        It is one that no other worker has chosen meanwhile.
+        """
+        records.withdraw(study, trial)
         fixed = _fixed_params(study, trial)
-        slot = self._design_slot(view, fixed)
-        if slot is not None:
-            # Through `sample_independent`, parameter by parameter: not all are known yet.
-            records.write_row(study, trial, *slot)
-            return {}
-        if not search_space:
-            return {}
-        return self._propose(view, trial, search_space, fixed)
+        for revision in range(_MAX_REVISIONS + 1):
+            view = StudyView(study, self._settings, asking=trial.number)
+            if revision == 0:
+                self._warn_malformed(study, view.trials)
+                self._warn_spent_budget(view)
+            slot = self._design_slot(view, fixed)
+            if slot is not None:
+                # Through `sample_independent`, parameter by parameter: not all are known yet.
+                if revision == _MAX_REVISIONS:  # A row that nobody else takes.
+                    slot = slot[0], self._n_startup_trials + trial.number
+                records.write_row(study, trial, *slot)
+                params, is_same = {}, same_slot(*slot)
+            elif search_space:
+                proposal = self._propose(view, trial, fixed, revision)
+                params = self._params(view, proposal, search_space)
+                records.write_params(study, trial, search_space, params)
+                is_same = same_place(proposal)
+            else:
+                return {}
+            if not must_give_way(view, is_same, by_slot=slot is not None):
+                break
+            if revision < _MAX_REVISIONS:
+                records.withdraw(study, trial)
+        return params
 
     def _design_slot(self, view: StudyView, fixed: Mapping[str, Any]) -> tuple[int, int] | None:
         """Return the (source, row) of the initial design for the trial that asks, or None."""
         observations = view.design_observations
         allowed = self._allowed_sources(view, fixed)
+        is_new = self._new_slots(view, fixed)
         wanted = [
             pair
             for pair in self._method.design(observations, self._n_startup_trials)
-            if pair[0] in allowed
+            if pair[0] in allowed and is_new(*pair)
         ]
         # Earlier trials that have just been started take the slots before this one's, whether
         # or not they have got to say so: workers that ask at once get different slots.
@@ -208,45 +231,65 @@ class MethodSampler(BaseSampler):
             return None
         # Nothing to build a model on yet: one more location of the (preferred) source.
         taken = observations.row[observations.source == allowed[0]]
-        row = max(int(taken.max(initial=-1)) + 1, self._n_startup_trials)
-        return allowed[0], row + ahead - len(wanted)
+        row = max(int(taken.max(initial=-1)) + 1, self._n_startup_trials) + ahead - len(wanted)
+        return allowed[0], next((r for r in range(row, row + 100) if is_new(allowed[0], r)), row)
+
+    def _new_slots(self, view: StudyView, fixed: Mapping[str, Any]) -> Callable[[int, int], bool]:
+        """Return a function that tells whether a (source, row) is a query that is new.
+
+        In a space of few points different rows may be the same; so they are of any space until
+        it is known.
+        """
+        if not view.space or not np.isfinite(view.domain.size):
+            return lambda source, row: True
+        X, sources = view.asked()
+        entropy, n_rows = self._entropy(view.study), self._n_startup_trials
+        coordinates = self._fixed_location(view, fixed)
+
+        def is_new(source: int, row: int) -> bool:
+            u = [latin_hypercube_coordinate(entropy, name, row, n_rows) for name in view.space]
+            x = np.where(np.isnan(coordinates), view.domain.snap(np.array(u)), coordinates)
+            return not is_asked(x, source, X, sources)
+
+        return is_new
 
     def _propose(
-        self,
-        view: StudyView,
-        trial: FrozenTrial,
-        search_space: Mapping[str, BaseDistribution],
-        fixed: Mapping[str, Any],
-    ) -> dict[str, Any]:
-        """Return what the method suggests, and other workers have not chosen meanwhile."""
-        study = view.study
-        for revision in range(_MAX_REVISIONS + 1):
-            rng = np.random.default_rng([self._entropy(study), trial.number, revision])
-            allowed = self._allowed_sources(view, fixed)
-            location = np.array(
-                [
-                    to_unit(distribution, fixed[name]) if name in fixed else math.nan
-                    for name, distribution in view.space.items()
-                ]
+        self, view: StudyView, trial: FrozenTrial, fixed: Mapping[str, Any], revision: int
+    ) -> Proposal:
+        """Return what the method suggests."""
+        rng = np.random.default_rng([self._entropy(view.study), trial.number, revision])
+        allowed = self._allowed_sources(view, fixed)
+        location = self._fixed_location(view, fixed)
+        if revision < _MAX_REVISIONS:
+            proposal = self._method.propose(
+                view.observations, view.domain, rng=rng, sources=allowed, fixed=location
             )
-            if revision < _MAX_REVISIONS:
-                proposal = self._method.propose(
-                    view.observations, view.domain, rng=rng, sources=allowed, fixed=location
-                )
-            else:  # The others always chose the same: keep out of their way.
-                x = np.where(np.isnan(location), rng.random(len(location)), location)
-                proposal = Proposal(allowed[0], view.domain.snap(x))
-            params = decode(view.space, proposal.x)
-            if view.sources.distribution is not None:
-                params[self._settings.source] = view.sources.choices[proposal.source]
-            params = {name: params[name] for name in search_space if name in params}
-            records.write_params(study, trial, search_space, params)
-            others = view.rivals()
-            distance = np.linalg.norm(others.X - proposal.x, axis=1)
-            if not ((others.source == proposal.source) & (distance < _SAME_POINT)).any():
-                break
-            view = StudyView(study, self._settings, asking=trial.number)
-        return params
+        else:  # The others always chose the same: keep out of their way.
+            x = np.where(np.isnan(location), rng.random(len(location)), location)
+            proposal = Proposal(allowed[0], np.where(np.isnan(location), view.domain.snap(x), x))
+        if not np.isfinite(view.domain.size) and np.isnan(location).any():
+            return proposal
+        return nearest_unasked(
+            proposal, *view.asked(), view.domain, fixed=location, allowed=allowed, rng=rng
+        )
+
+    def _params(
+        self, view: StudyView, proposal: Proposal, search_space: Mapping[str, BaseDistribution]
+    ) -> dict[str, Any]:
+        """Return the parameters of a proposal, as far as they are in the search space."""
+        params = decode(view.space, proposal.x)
+        if view.sources.distribution is not None:
+            params[self._settings.source] = view.sources.choices[proposal.source]
+        return {name: params[name] for name in search_space if name in params}
+
+    def _fixed_location(self, view: StudyView, fixed: Mapping[str, Any]) -> NDArray[np.float64]:
+        """Return the coordinates that are fixed, NaN where free, shape (d,)."""
+        return np.array(
+            [
+                to_unit(distribution, fixed[name]) if name in fixed else math.nan
+                for name, distribution in view.space.items()
+            ]
+        )
 
     def _allowed_sources(self, view: StudyView, fixed: Mapping[str, Any]) -> tuple[int, ...]:
         if view.sources.distribution is not None and self._settings.source in fixed:
@@ -258,13 +301,21 @@ class MethodSampler(BaseSampler):
 
     # What is said to the user.
 
-    def _warn_malformed_costs(self, trials: Sequence[FrozenTrial]) -> None:
+    def _warn_malformed(self, study: Study, trials: Sequence[FrozenTrial]) -> None:
+        """Warn once of each trial whose records or cost make no sense."""
         for trial in trials:
-            if trial.number not in self._warned_trials:
-                problem = records.malformed_cost(trial, self._settings.cost_attr)
-                if problem is not None:
-                    self._warned_trials.add(trial.number)
-                    records.logger.warning(problem)
+            key = id(study._storage), trial._trial_id
+            if key in self._checked_trials:
+                continue
+            problems = (
+                records.malformed(trial),
+                records.malformed_cost(trial, self._settings.cost_attr),
+            )
+            said = " ".join(problem for problem in problems if problem is not None)
+            if said:
+                records.logger.warning(said)
+            if said or trial.state.is_finished():
+                self._checked_trials.add(key)
 
     def _warn_spent_budget(self, view: StudyView) -> None:
         budget = self._settings.budget
@@ -325,7 +376,7 @@ class MethodSampler(BaseSampler):
             )
         with single_blas_thread():
             fitted = self._method.fit(view.observations, view.domain)
-        return Model(fitted, view.space, view.sources)
+        return Model(fitted, view.space, view.sources, view.observations.unit)
 
 
 def _fixed_params(study: Study, trial: FrozenTrial) -> dict[str, Any]:
@@ -334,7 +385,7 @@ def _fixed_params(study: Study, trial: FrozenTrial) -> dict[str, Any]:
     Those it was enqueued with, those of a ``PartialFixedSampler`` around this one, and those
     that it has already.
     """
-    fixed = dict(trial.system_attrs.get("fixed_params") or {})
+    fixed = records.enqueued_params(trial)
     if isinstance(study.sampler, PartialFixedSampler):
         fixed.update(study.sampler._fixed_params)
     fixed.update(trial.params)

@@ -89,20 +89,22 @@ class CostBudgetCallback:
         """Return whether the trials so far have cost the budget."""
         spent = cumulated_cost(study, cost_attr=self._settings.cost_attr)
         if spent < self._budget and self._running == "elapsed":
-            spent += _elapsed(study)
+            spent += _elapsed(study, self._settings)
         elif spent < self._budget and self._running == "predict":
             spent += _predicted(study, self._settings)
         return spent >= self._budget
 
 
-def _elapsed(study: Study) -> float:
+def _elapsed(study: Study, settings: Settings) -> float:
     """Return how long all running trials together have been running, in seconds."""
     now = datetime.now()
-    running = study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
+    view = StudyView(study, settings)
     return math.fsum(
         max((now - trial.datetime_start).total_seconds(), 0.0)
-        for trial in running
-        if trial.datetime_start is not None
+        for trial in view.trials
+        if trial.state == TrialState.RUNNING
+        and trial.datetime_start is not None
+        and trial.number not in view.lost
     )
 
 

@@ -33,6 +33,7 @@ class Observations:
         spent: Total cost of the study so far, including trials that have no row here.
         budget: The total cost that may be spent, τ, or None.
         initial_spent: Cost of the initial design, τ_init.
+        unit: What ``y`` is measured in: 1, unless values are so large that squares overflow.
     """
 
     X: NDArray[np.float64]
@@ -47,6 +48,7 @@ class Observations:
     spent: float = 0.0
     budget: float | None = None
     initial_spent: float = 0.0
+    unit: float = 1.0
 
     def __len__(self) -> int:
         return len(self.X)

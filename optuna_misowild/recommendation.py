@@ -88,8 +88,8 @@ def recommend(study: Study, *, sampler: MethodSampler | None = None) -> Recommen
     return Recommendation(
         params={name: value for name, value in trial.params.items() if name != sources.name},
         source=sources.choices[view.observations.source[incumbent.index]],
-        value=trial.value if incumbent.verified else sign * incumbent.mean,
-        std=incumbent.std,
+        value=trial.value if incumbent.verified else sign * incumbent.mean * seen.unit,
+        std=incumbent.std * seen.unit,
         trial=trial,
         verified=incumbent.verified,
         _source_param=None if sources.distribution is None else sources.name,

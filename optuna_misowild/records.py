@@ -1,11 +1,12 @@
-"""What trials record, and how it is read back: trials -> Observations.
+"""What trials record: written and read back one by one. The only place that touches storage.
 
 All that the samplers know of a study is in its trials, so that any process that reads the same
-trials suggests the same. The only place that reaches into the storage.
+trials suggests the same.
 
 User attributes, which people see: ``source_index`` and ``cost``. System attributes, which
 workers exchange: the row of the initial design that a trial has taken, and the parameters that
-it will suggest. All are plain numbers or text, and are checked when they are read.
+it will suggest. All are plain numbers or text. They are checked when they are read: anybody who
+can write to the storage may have written anything there.
 """
 
 from __future__ import annotations
@@ -14,16 +15,13 @@ from datetime import datetime
 import json
 import math
 from numbers import Real
+import reprlib
 from typing import TYPE_CHECKING
 from typing import Any
 
 import numpy as np
 import optuna
-from optuna.study import StudyDirection
 from optuna.trial import TrialState
-
-from optuna_misowild.observations import Observations
-from optuna_misowild.space import to_unit
 
 
 if TYPE_CHECKING:
@@ -33,8 +31,6 @@ if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
     from optuna.study import Study
     from optuna.trial import FrozenTrial
-
-    from optuna_misowild.source_parameter import Sources
 
 
 logger = optuna.logging.get_logger("optuna.misowild")
@@ -48,7 +44,10 @@ _TIMED_KEY = "misowild:timed"
 _THINKING_KEY = "misowild:thinking"
 _PARAMS_KEY = "misowild:params"
 _MAX_ATTR_LENGTH = 2045  # Longer values fail on relational storages.
-_LARGEST_COST = float(np.finfo(np.float64).max)
+_MAX_PARTS = 10_000
+_MAX_ROW = 2**31
+_LARGEST_FLOAT = float(np.finfo(np.float64).max)
+_LARGEST_COST = 1e100  # Sums and squares of costs must not overflow.
 # A worker needs less than this from the start of a trial to its choice, unless its objective
 # takes its time before it suggests anything, or is dead.
 _DECISION_SECONDS = 60.0
@@ -125,13 +124,26 @@ def write_params(
         study._storage.set_trial_system_attr(trial._trial_id, f"{_PARAMS_KEY}:{i}", part)
 
 
+def withdraw(study: Study, trial: FrozenTrial) -> None:
+    """Take back what a trial has announced, or has inherited from a lost one that it retries."""
+    attrs = study._storage.get_trial_system_attrs(trial._trial_id)
+    for key in (_ROW_KEY, f"{_PARAMS_KEY}:0", _THINKING_KEY):
+        if attrs.get(key) is not None:
+            study._storage.set_trial_system_attr(trial._trial_id, key, None)
+
+
 def study_seed(study: Study) -> int:
     """Return a random seed that all workers of a study share, drawn at the first call."""
     storage, study_id = study._storage, study._study_id
     for _ in range(2):
-        seed = storage.get_study_system_attrs(study_id).get(_SEED_KEY)
-        if isinstance(seed, int) and seed >= 0:
-            return seed
+        seed: Any = storage.get_study_system_attrs(study_id).get(_SEED_KEY)
+        if _is_integer(seed, 2**64):
+            return int(seed)
+        if seed is not None:
+            logger.warning(
+                f"The study has the system attribute {_SEED_KEY!r} = {_short(seed)}, which is no "
+                "seed. It is replaced."
+            )
         # Read again after writing: of workers that write at once, the last one wins for all.
         drawn = int(np.random.SeedSequence().generate_state(1)[0])
         storage.set_study_system_attr(study_id, _SEED_KEY, drawn)
@@ -148,16 +160,25 @@ def all_trials(study: Study) -> list[FrozenTrial]:
 
 def read_row(study: Study, trial: FrozenTrial) -> tuple[int, int] | None:
     """Return the (source, row) that a running trial has taken, or None."""
-    return _row_of(study._storage.get_trial_system_attrs(trial._trial_id))
+    return _row_in(study._storage.get_trial_system_attrs(trial._trial_id))
 
 
-def _row_of(system_attrs: Mapping[str, Any]) -> tuple[int, int] | None:
+def row_of(trial: FrozenTrial) -> tuple[int, int] | None:
+    """Return the (source, row) that a trial has taken, or None."""
+    return _row_in(trial.system_attrs)
+
+
+def _row_in(system_attrs: Mapping[str, Any]) -> tuple[int, int] | None:
     value = system_attrs.get(_ROW_KEY)
     if isinstance(value, (list, tuple)) and len(value) == 2:
         source, row = value
-        if isinstance(source, int) and isinstance(row, int) and source >= 0 and row >= 0:
+        if _is_integer(source, _MAX_ROW) and _is_integer(row, _MAX_ROW):
             return source, row
     return None
+
+
+def _is_integer(value: Any, limit: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < limit
 
 
 def is_undecided(trial: FrozenTrial) -> bool:
@@ -166,9 +187,9 @@ def is_undecided(trial: FrozenTrial) -> bool:
         trial.state == TrialState.RUNNING
         and not trial.params
         and not trial.system_attrs.get("fixed_params")
-        and _row_of(trial.system_attrs) is None
+        and row_of(trial) is None
         and not has_decided(trial)
-        and f"{_PARAMS_KEY}:0" not in trial.system_attrs
+        and trial.system_attrs.get(f"{_PARAMS_KEY}:0") is None
         and trial.datetime_start is not None
         and (datetime.now() - trial.datetime_start).total_seconds() < _DECISION_SECONDS
     )
@@ -176,7 +197,36 @@ def is_undecided(trial: FrozenTrial) -> bool:
 
 def has_decided(trial: FrozenTrial) -> bool:
     """Whether what a running trial has recorded is its last word."""
-    return bool(trial.params) or _THINKING_KEY in trial.system_attrs
+    return bool(trial.params) or trial.system_attrs.get(_THINKING_KEY) is not None
+
+
+def was_killed(trial: FrozenTrial) -> bool:
+    """Whether a trial was begun by a sampler of ours and failed without ending under one.
+
+    That is what Optuna leaves when a worker's heartbeat has stopped.
+    """
+    begun = has_decided(trial) and _THINKING_KEY in trial.system_attrs
+    return (
+        trial.state == TrialState.FAIL
+        and (begun or row_of(trial) is not None or bool(_announced(trial.system_attrs)))
+        and SOURCE_INDEX_ATTR not in trial.user_attrs
+    )
+
+
+def is_timed(trial: FrozenTrial) -> bool:
+    """Whether the cost of a trial is its time, taken by a sampler of ours."""
+    return trial.system_attrs.get(_TIMED_KEY) is True
+
+
+def heartbeat_interval(study: Study) -> float | None:
+    """Return the seconds between two signs of life of a worker, or None if there are none."""
+    interval = getattr(study._storage, "get_heartbeat_interval", None)
+    return None if interval is None else interval()
+
+
+def stale_trial_ids(study: Study) -> set[int]:
+    """Return the ids of running trials whose heartbeat has stopped."""
+    return set(study._storage._get_stale_trial_ids(study._study_id))  # type: ignore[attr-defined]
 
 
 def params_of(trial: FrozenTrial, space: Mapping[str, BaseDistribution]) -> dict[str, Any]:
@@ -188,25 +238,59 @@ def params_of(trial: FrozenTrial, space: Mapping[str, BaseDistribution]) -> dict
         for name, value in _announced(trial.system_attrs).items()
         if name in space and space[name]._contains(value)
     }
-    fixed = trial.system_attrs.get("fixed_params") or {}
-    return {**announced, **fixed, **trial.params}
+    return {**announced, **enqueued_params(trial), **trial.params}
+
+
+def enqueued_params(trial: FrozenTrial) -> dict[str, Any]:
+    """Return the parameters that a trial was enqueued with."""
+    fixed = trial.system_attrs.get("fixed_params")
+    return dict(fixed) if isinstance(fixed, dict) else {}
 
 
 def _announced(system_attrs: Mapping[str, Any]) -> dict[str, float]:
     try:
         n_parts, first = system_attrs[f"{_PARAMS_KEY}:0"].split(";", 1)
+        if int(n_parts) > _MAX_PARTS:
+            return {}
         others = [system_attrs[f"{_PARAMS_KEY}:{i}"] for i in range(1, int(n_parts))]
         params = json.loads("".join([first, *others]))
-    except (KeyError, AttributeError, TypeError, ValueError):
+    except (KeyError, AttributeError, TypeError, ValueError, RecursionError):
         # None yet, or another worker is in the midst of writing them.
         return {}
     if not isinstance(params, dict):
         return {}
     return {
-        name: value
+        name: float(value)
         for name, value in params.items()
-        if isinstance(value, (int, float)) and math.isfinite(value)
+        if isinstance(value, (int, float)) and abs(value) <= _LARGEST_FLOAT
     }
+
+
+def malformed(trial: FrozenTrial) -> str | None:
+    """Return which records of a trial make no sense and are skipped, or None."""
+    attrs = trial.system_attrs
+    wrong = []
+    if attrs.get(_ROW_KEY) is not None and row_of(trial) is None:
+        wrong.append(_ROW_KEY)
+    # What is half-written is nothing to warn of: another worker may be at it.
+    first = attrs.get(f"{_PARAMS_KEY}:0")
+    whole = not isinstance(first, str) or first.startswith("1;") or ";" not in first
+    if first is not None and whole and not _announced(attrs):
+        wrong.append(f"{_PARAMS_KEY}:0")
+    thinking = attrs.get(_THINKING_KEY)
+    if thinking is not None and not isinstance(thinking, float):
+        wrong.append(_THINKING_KEY)
+    if attrs.get(_TIMED_KEY, True) is not True:
+        wrong.append(_TIMED_KEY)
+    if not wrong:
+        return None
+    said = ", ".join(f"{key!r} = {_short(attrs[key])}" for key in wrong)
+    return f"Trial {trial.number} has system attributes that are malformed and skipped: {said}."
+
+
+def _short(value: Any) -> str:
+    text = reprlib.repr(value)
+    return text if len(text) <= 100 else f"{text[:100]}..."
 
 
 def malformed_cost(trial: FrozenTrial, cost_attr: str) -> str | None:
@@ -219,11 +303,11 @@ def malformed_cost(trial: FrozenTrial, cost_attr: str) -> str | None:
     elif value < 0:
         problem = "negative"
     elif not value <= _LARGEST_COST:
-        problem = "not finite"
+        problem = "not finite" if not value < math.inf else "too large"
     else:
         return None
     return (
-        f"Trial {trial.number} has the user attribute {cost_attr!r} = {value!r}, which is "
+        f"Trial {trial.number} has the user attribute {cost_attr!r} = {_short(value)}, which is "
         f"{problem}. Its cost is taken as unknown; it must be a finite number, 0 or more."
     )
 
@@ -240,7 +324,7 @@ def has_own_unit(trials: Sequence[FrozenTrial], cost_attr: str) -> bool:
         if cost_attr in trial.user_attrs and malformed_cost(trial, cost_attr) is None
     ]
     usable = [t for t in usable if t.state == TrialState.COMPLETE] or usable
-    n_timed = sum(_TIMED_KEY in trial.system_attrs for trial in usable)
+    n_timed = sum(is_timed(trial) for trial in usable)
     return len(usable) > 0 and 2 * n_timed <= len(usable)
 
 
@@ -254,12 +338,14 @@ def _cost(trial: FrozenTrial, cost_attr: str, own_unit: bool) -> float:
     if not trial.state.is_finished():
         return math.nan
     if cost_attr in trial.user_attrs:
-        if own_unit and _TIMED_KEY in trial.system_attrs:
+        if own_unit and is_timed(trial):
             return math.nan
         if malformed_cost(trial, cost_attr) is not None:
             return math.nan
         return float(trial.user_attrs[cost_attr])
     if own_unit or trial.datetime_start is None or trial.datetime_complete is None:
+        return math.nan
+    if was_killed(trial):  # Nobody knows when: it was noticed later.
         return math.nan
     # `create_trial` gives both dates at once: a duration of 0 was not measured.
     seconds = (trial.datetime_complete - trial.datetime_start).total_seconds()
@@ -276,123 +362,8 @@ def is_feasible(trial: FrozenTrial, source: str) -> bool:
     attrs = trial.system_attrs
     named = {k: v for k, v in attrs.items() if k.startswith("constraints:")}
     named.pop(f"constraints:{PREFERRED_CONSTRAINT}", None)
-    unnamed = list(attrs.get("constraints") or ())
+    unnamed = attrs.get("constraints")
+    unnamed = list(unnamed) if isinstance(unnamed, (list, tuple)) else []
     if not hasattr(optuna.trial.Trial, "set_constraint") and source in trial.params:
         unnamed = unnamed[:-1]  # Ours is the last one, see `write_source`.
-    return all(value <= 0.0 for value in [*named.values(), *unnamed])
-
-
-def observe(
-    study: Study,
-    trials: Sequence[FrozenTrial],
-    *,
-    sources: Sources,
-    space: Mapping[str, BaseDistribution],
-    cost_attr: str,
-    budget: float | None,
-    exclude: int | None = None,
-    by_slot: bool = False,
-) -> Observations:
-    """Read what the trials of a study tell.
-
-    Args:
-        study: The study, which gives the direction.
-        trials: Its trials.
-        sources: Its sources.
-        space: The search space without the source parameter; trials that lack one of its
-            parameters have no row in the result, but their costs count.
-        cost_attr: The user attribute that holds the cost.
-        budget: The total cost that may be spent, or None.
-        exclude: Number of the trial that asks, which is left out.
-        by_slot: Whether a trial that has not suggested a source counts for the source whose row
-            of the initial design it has taken, rather than as a full evaluation.
-    """
-    known_costs = costs(trials, cost_attr)
-    full_space: dict[str, BaseDistribution] = dict(space)
-    if sources.distribution is not None:
-        full_space[sources.name] = sources.distribution
-
-    rows: list[tuple[FrozenTrial, list[float], int, float]] = []
-    spent = initial_spent = 0.0
-    for trial, cost in zip(trials, known_costs, strict=True):
-        if trial.number == exclude or trial.state == TrialState.WAITING:
-            continue
-        if math.isfinite(cost):
-            spent += cost
-            initial_spent += cost if _row_of(trial.system_attrs) is not None else 0.0
-        params = params_of(trial, full_space)
-        index = _source_of(trial, params, sources, by_slot=by_slot)
-        location = _location(space, params)
-        if index is not None and location is not None:
-            rows.append((trial, location, index, cost))
-
-    source = np.array([s for _, _, s, _ in rows], dtype=int)
-    y = np.array([_value(trial, study.direction) for trial, _, _, _ in rows], dtype=float)
-    return Observations(
-        X=np.array([x for _, x, _, _ in rows], dtype=float).reshape(len(rows), len(space)),
-        source=source,
-        y=_clip_infinite(y, source),
-        # A pruned or crashed trial has paid for a part only: no sample of the cost surface.
-        cost=np.array(
-            [c if _is_full_evaluation(t, cost_attr) else math.nan for t, _, _, c in rows],
-            dtype=float,
-        ),
-        pending=np.array([t.state == TrialState.RUNNING for t, _, _, _ in rows], dtype=bool),
-        trial=np.array([t.number for t, _, _, _ in rows], dtype=int),
-        row=np.array([(_row_of(t.system_attrs) or (0, -1))[1] for t, _, _, _ in rows], dtype=int),
-        n_sources=len(sources),
-        queryable=sources.queryable,
-        spent=spent,
-        budget=budget,
-        initial_spent=initial_spent,
-    )
-
-
-def _source_of(
-    trial: FrozenTrial, params: dict[str, Any], sources: Sources, *, by_slot: bool
-) -> int | None:
-    slot = _row_of(trial.system_attrs)
-    if sources.name not in params and slot is not None:
-        if by_slot or trial.state == TrialState.RUNNING:
-            return min(slot[0], len(sources) - 1)
-    return sources.of_trial(params)
-
-
-def _location(
-    space: Mapping[str, BaseDistribution], params: Mapping[str, Any]
-) -> list[float] | None:
-    """Return the coordinates of a trial, or None if it has no place in the space.
-
-    Parameters may be missing or of another kind, in trials that were enqueued, or failed.
-    """
-    try:
-        location = [to_unit(dist, params[name]) for name, dist in space.items()]
-    except (KeyError, TypeError, ValueError):
-        return None
-    return location if all(map(math.isfinite, location)) else None
-
-
-def _value(trial: FrozenTrial, direction: StudyDirection) -> float:
-    if trial.state != TrialState.COMPLETE or trial.value is None:
-        return math.nan
-    return -trial.value if direction == StudyDirection.MAXIMIZE else trial.value
-
-
-def _is_full_evaluation(trial: FrozenTrial, cost_attr: str) -> bool:
-    if trial.state == TrialState.FAIL:
-        return cost_attr in trial.user_attrs and _TIMED_KEY not in trial.system_attrs
-    return trial.state == TrialState.COMPLETE
-
-
-def _clip_infinite(y: np.ndarray, source: np.ndarray) -> np.ndarray:
-    """Replace ±inf by the worst finite value of the same source, else of any."""
-    infinite = np.isinf(y)
-    if not infinite.any():
-        return y
-    finite = np.isfinite(y)
-    y = y.copy()
-    for s in np.unique(source[infinite]):
-        same = finite & (source == s)
-        pool = same if same.any() else finite
-        y[infinite & (source == s)] = y[pool].max() if pool.any() else 0.0
-    return y
+    return all(isinstance(v, (int, float)) and v <= 0.0 for v in [*named.values(), *unnamed])

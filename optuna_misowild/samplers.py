@@ -9,6 +9,7 @@ from optuna_misowild.base_sampler import MethodSampler
 from optuna_misowild.methods.carbo import CostCooling
 from optuna_misowild.methods.paper import PaperMethod
 from optuna_misowild.methods.robust import RobustMethod
+from optuna_misowild.source_parameter import FIRST
 from optuna_misowild.study_view import Settings
 
 
@@ -85,7 +86,7 @@ class MisoWildSampler(MethodSampler):
         *,
         method: str | Method = "robust",
         source: str = "source",
-        preferred_source: Any = None,
+        preferred_source: Any = FIRST,
         budget: float | None = None,
         cost_attr: str = "cost",
         n_startup_trials: int = 5,
@@ -148,7 +149,7 @@ class CarboCoolingSampler(MethodSampler):
         alpha: float | None = None,
         initial_design: str = "lhs",
         source: str = "source",
-        preferred_source: Any = None,
+        preferred_source: Any = FIRST,
         cost_attr: str = "cost",
         n_startup_trials: int = 5,
         independent_sampler: BaseSampler | None = None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 from typing import TYPE_CHECKING
 from typing import Any
 
@@ -14,6 +15,18 @@ if TYPE_CHECKING:
 
     from optuna.distributions import BaseDistribution
     from optuna.trial import FrozenTrial
+
+
+class _Default(Enum):
+    """Tells "the first choice" from ``None``, which may be a choice itself."""
+
+    FIRST = "the first choice"
+
+    def __repr__(self) -> str:
+        return f"<{self.value}>"
+
+
+FIRST = _Default.FIRST
 
 
 @dataclass(frozen=True)
@@ -77,7 +90,8 @@ def sources_of(
     Args:
         name: Name of the parameter.
         distribution: Its distribution, or None if no trial has it.
-        preferred_source: The preferred choice; None for the first one.
+        preferred_source: The preferred choice; ``FIRST`` for the first one, and so is None
+            where it is no choice.
         query_sources: The choices that may be queried; None for all.
 
     Raises:
@@ -101,7 +115,9 @@ def sources_of(
                 f"{name!r}: {list(distribution.choices)}."
             ) from None
 
-    preferred = 0 if preferred_source is None else position("preferred_source", preferred_source)
+    if preferred_source is None and None not in distribution.choices:
+        preferred_source = FIRST
+    preferred = 0 if preferred_source is FIRST else position("preferred_source", preferred_source)
     n_choices = len(distribution.choices)
     order = (preferred, *(i for i in range(n_choices) if i != preferred))
     if query_sources is None:

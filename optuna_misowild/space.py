@@ -11,6 +11,7 @@ import numpy as np
 from optuna.distributions import CategoricalDistribution
 from optuna.distributions import FloatDistribution
 from optuna.distributions import IntDistribution
+from optuna.trial import TrialState
 
 from optuna_misowild.domain import Domain
 
@@ -21,8 +22,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
     from optuna.distributions import BaseDistribution
+    from optuna.trial import FrozenTrial
 
 
+# A range is no longer changing when so many completed trials in a row have it.
+_N_SETTLED = 3
 # Of a numerical grid with more values than this, the methods see so many of them, evenly spread:
 # their distance is then smaller than anything that the models resolve.
 MAX_GRID_SIZE = 2**14
@@ -38,6 +42,34 @@ def n_values(distribution: BaseDistribution) -> int | None:
     if distribution.step is None:
         return None
     return round((distribution.high - distribution.low) / distribution.step) + 1
+
+
+def is_within(distribution: BaseDistribution, value: Any) -> bool:
+    """Return whether a parameter value lies in the range of a numerical distribution.
+
+    Between two values of a grid counts as within; for a categorical one the answer is yes.
+    """
+    if isinstance(distribution, (FloatDistribution, IntDistribution)):
+        return bool(distribution.low <= value <= distribution.high)
+    return True
+
+
+def common_space(trials: Sequence[FrozenTrial]) -> dict[str, BaseDistribution]:
+    """Return the parameters that all completed trials have, ordered by name.
+
+    As Optuna's intersection search space, but a range that was changed between two runs is the
+    one that the latest trials share: an earlier value outside of it has no place, and the others
+    keep theirs. A range that changes from trial to trial leaves its parameter out.
+    """
+    completed = [t.distributions for t in trials if t.state == TrialState.COMPLETE]
+    space = {}
+    for name in sorted(completed[-1]) if completed else ():
+        latest = completed[-1][name]
+        known = [distributions.get(name) for distributions in completed]
+        if None not in known and all(d == latest for d in known[-_N_SETTLED:]):
+            if len(known) >= _N_SETTLED or all(d == latest for d in known):
+                space[name] = latest
+    return space
 
 
 def to_unit(distribution: BaseDistribution, value: Any) -> float:

@@ -8,22 +8,27 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 from typing import Any
 
-from optuna.search_space import intersection_search_space
+import numpy as np
 from optuna.trial import TrialState
 
 from optuna_misowild import arguments
+from optuna_misowild.history import observe
+from optuna_misowild.history import source_of
+from optuna_misowild.liveness import lost_trials
 from optuna_misowild.records import all_trials
-from optuna_misowild.records import has_decided
-from optuna_misowild.records import observe
+from optuna_misowild.records import params_of
+from optuna_misowild.source_parameter import FIRST
 from optuna_misowild.source_parameter import Sources
 from optuna_misowild.source_parameter import latest_distribution
 from optuna_misowild.source_parameter import sources_of
+from optuna_misowild.space import common_space
 from optuna_misowild.space import domain_of
 
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from numpy.typing import NDArray
     from optuna.distributions import BaseDistribution
     from optuna.study import Study
     from optuna.trial import FrozenTrial
@@ -38,7 +43,7 @@ class Settings:
 
     Args:
         source: Name of the source parameter.
-        preferred_source: The preferred choice; None for the first one.
+        preferred_source: The preferred choice; by default the first one.
         query_sources: The choices that may be queried; None for all.
         cost_attr: User attribute of a trial that holds its cost.
         budget: The total cost that may be spent, or None.
@@ -50,7 +55,7 @@ class Settings:
     """
 
     source: str = "source"
-    preferred_source: Any = None
+    preferred_source: Any = FIRST
     query_sources: Sequence[Any] | None = None
     cost_attr: str = "cost"
     budget: float | None = None
@@ -94,11 +99,11 @@ class StudyView:
     def space(self) -> dict[str, BaseDistribution]:
         """The parameters that every completed trial has, without the source.
 
-        As in Optuna's own model-based samplers. Parameters of a single value tell nothing.
+        Parameters of a single value tell nothing.
         """
         return {
             name: distribution
-            for name, distribution in intersection_search_space(self.trials).items()
+            for name, distribution in common_space(self.trials).items()
             if name != self.settings.source and not distribution.single()
         }
 
@@ -122,20 +127,46 @@ class StudyView:
         """What all trials together have cost."""
         return self.design_observations.spent
 
-    def rivals(self) -> Observations:
-        """Return the running trials, as they are now, that the one that asks must give way to.
+    @cached_property
+    def lost(self) -> frozenset[int]:
+        """Numbers of the trials whose worker is gone."""
+        space = {}
+        if self.sources.distribution is not None:
+            space[self.sources.name] = self.sources.distribution
 
-        Of workers that choose at the same moment, the one with the lower trial number keeps its
-        choice, unless the other is through with it.
+        def source(trial: FrozenTrial) -> int | None:
+            return source_of(trial, params_of(trial, space), self.sources, by_slot=True)
+
+        return lost_trials(self.study, self.trials, source)
+
+    def asked(self) -> tuple[NDArray[np.float64], NDArray[np.int_]]:
+        """Return all queries so far, (n, d), and their sources, (n,).
+
+        A trial that has not suggested a source would be the same with any other one.
         """
-        assert self.asking is not None
-        running = [
+        seen = self.observations
+        X, source = [seen.X], [seen.source]
+        if self.sources.distribution is not None:
+            name = self.sources.name
+            without = {t.number for t in self.trials if t.state.is_finished()} - {
+                t.number for t in self.trials if name in t.params
+            }
+            rows = np.isin(seen.trial, list(without))
+            for s in range(len(self.sources)):
+                X.append(seen.X[rows])
+                source.append(np.full(int(rows.sum()), s))
+        return np.concatenate(X), np.concatenate(source)
+
+    def running(self, *, by_slot: bool) -> tuple[list[FrozenTrial], Observations]:
+        """Return the other running trials as they are now, and what they will do."""
+        trials = [
             trial
             for trial in all_trials(self.study)
             if trial.state == TrialState.RUNNING
-            and (trial.number < self.asking or has_decided(trial))
+            and trial.number != self.asking
+            and trial.number not in self.lost
         ]
-        return self._observe(self.space, running)
+        return trials, self._observe({} if by_slot else self.space, trials, by_slot=by_slot)
 
     def _observe(
         self,
@@ -153,4 +184,5 @@ class StudyView:
             budget=self.settings.budget,
             exclude=self.asking,
             by_slot=by_slot,
+            lost=self.lost,
         )

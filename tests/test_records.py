@@ -3,6 +3,7 @@ from __future__ import annotations
 from datetime import datetime
 from datetime import timedelta
 import math
+import reprlib
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from optuna.distributions import FloatDistribution
 from optuna.trial import TrialState
 import pytest
 
+from optuna_misowild import history
 from optuna_misowild import records
 from optuna_misowild.observations import Observations
 from optuna_misowild.source_parameter import sources_of
@@ -56,7 +58,7 @@ def observe(study: optuna.Study, **kwargs: Any) -> Observations:
         "budget": None,
         **kwargs,
     }
-    return records.observe(study, study.get_trials(deepcopy=False), **arguments)
+    return history.observe(study, study.get_trials(deepcopy=False), **arguments)
 
 
 def test_locations_sources_values_and_costs() -> None:
@@ -119,7 +121,7 @@ def test_a_malformed_cost_is_unknown(cost: Any) -> None:
     assert observations.y[0] == 1.0
     message = records.malformed_cost(study.trials[0], "cost")
     assert message is not None
-    assert "Trial 0" in message and repr(cost) in message
+    assert "Trial 0" in message and reprlib.repr(cost) in message
 
 
 def test_dates_that_are_the_same_are_no_duration() -> None:

@@ -1,0 +1,82 @@
+"""In a space of few points, what has not been asked yet."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from optuna_misowild.observations import Proposal
+
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from optuna_misowild.domain import Domain
+
+
+_N_ENUMERATE = 2**12  # Of larger spaces, so many random points are looked at.
+_SAME = 1e-9
+
+
+def is_asked(
+    x: NDArray[np.float64], source: int, X: NDArray[np.float64], sources: NDArray[np.int_]
+) -> bool:
+    """Return whether a query at x (d,) of a source is among those at X (n, d) of ``sources``."""
+    return bool(((sources == source) & (np.abs(X - x) <= _SAME).all(axis=1)).any())
+
+
+def nearest_unasked(
+    proposal: Proposal,
+    X: NDArray[np.float64],
+    sources: NDArray[np.int_],
+    domain: Domain,
+    *,
+    fixed: NDArray[np.float64],
+    allowed: Sequence[int],
+    rng: np.random.Generator,
+) -> Proposal:
+    """Return a proposal, or what is left closest to it if it has been asked before.
+
+    On the same source if anything is left there, else on another one. Where a free coordinate is
+    continuous, or nothing is left, it is the proposal itself.
+
+    Args:
+        proposal: The proposal.
+        X: Locations of all queries so far, shape (n, d).
+        sources: Their sources, shape (n,).
+        domain: The search space.
+        fixed: Coordinates that are fixed, NaN where free, shape (d,).
+        allowed: The sources that may be queried.
+        rng: Source of randomness, for spaces that are too large to enumerate.
+    """
+    if not is_asked(proposal.x, proposal.source, X, sources):
+        return proposal
+    grids = [
+        np.array([value]) if np.isfinite(value) else grid
+        for value, grid in zip(fixed, domain.grids, strict=True)
+    ]
+    if any(grid is None for grid in grids):
+        return proposal
+    points = _points([grid for grid in grids if grid is not None], rng)
+    points = points[np.argsort(np.abs(points - proposal.x).sum(axis=1), kind="stable")]
+    for source in [proposal.source, *(s for s in allowed if s != proposal.source)]:
+        asked = X[sources == source]
+        for x in points:
+            if not (np.abs(asked - x) <= _SAME).all(axis=1).any():
+                return Proposal(source, x)
+    return proposal
+
+
+def _points(grids: list[NDArray[np.float64]], rng: np.random.Generator) -> NDArray[np.float64]:
+    """Return all points of a grid, or some of a large one, shape (m, d)."""
+    size = 1.0
+    for grid in grids:
+        size *= len(grid)
+    if size > _N_ENUMERATE:
+        return np.stack([rng.choice(grid, _N_ENUMERATE) for grid in grids], axis=1)
+    if not grids:
+        return np.empty((1, 0))
+    return np.stack(np.meshgrid(*grids, indexing="ij"), axis=-1).reshape(-1, len(grids))

@@ -1,0 +1,84 @@
+"""Which running trials have a worker, and which have lost theirs.
+
+A worker that is killed leaves a trial that runs for ever. If the storage has heartbeats, they
+tell, and nothing else does. Elsewhere its age does: a trial is taken for lost when it has been
+running for more than ten times as long as any completed trial of its source, and for more than a
+minute. Should it complete all the same, it counts like any other.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+import math
+from typing import TYPE_CHECKING
+
+from optuna.trial import TrialState
+
+from optuna_misowild.records import heartbeat_interval
+from optuna_misowild.records import stale_trial_ids
+from optuna_misowild.records import was_killed
+
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from collections.abc import Sequence
+
+    from optuna.study import Study
+    from optuna.trial import FrozenTrial
+
+
+_FACTOR = 10.0
+_LEAST_SECONDS = 60.0
+_MIN_COMPLETED = 5  # Fewer durations do not tell how long a source may take.
+
+
+def lost_trials(
+    study: Study, trials: Sequence[FrozenTrial], source_of: Callable[[FrozenTrial], int | None]
+) -> frozenset[int]:
+    """Return the numbers of the trials whose worker is gone.
+
+    Args:
+        study: The study.
+        trials: Its trials.
+        source_of: Gives the source index of a trial, as far as it is known.
+    """
+    lost = {trial.number for trial in trials if was_killed(trial)}
+    interval = heartbeat_interval(study)
+    # The costly questions are asked only if there may be a reason to.
+    suspicious = [
+        trial
+        for trial in trials
+        if trial.state == TrialState.RUNNING
+        and _age(trial) > (_LEAST_SECONDS if interval is None else interval)
+    ]
+    if suspicious and interval is None:
+        limits = _age_limits(trials, source_of)
+        lost.update(t.number for t in suspicious if _age(t) > limits.get(source_of(t), math.inf))
+    elif suspicious:
+        stale = stale_trial_ids(study)
+        lost.update(trial.number for trial in suspicious if trial._trial_id in stale)
+    return frozenset(lost)
+
+
+def _age(trial: FrozenTrial) -> float:
+    """Return for how many seconds a trial has been running."""
+    if trial.datetime_start is None:
+        return 0.0
+    return (datetime.now() - trial.datetime_start).total_seconds()
+
+
+def _age_limits(
+    trials: Sequence[FrozenTrial], source_of: Callable[[FrozenTrial], int | None]
+) -> dict[int | None, float]:
+    """Return for each source the age in seconds beyond which a running trial is lost."""
+    durations: dict[int | None, list[float]] = {}
+    for trial in trials:
+        if trial.state == TrialState.COMPLETE and trial.duration is not None:
+            seconds = trial.duration.total_seconds()
+            if seconds > 0.0:  # Else it was added, not run.
+                durations.setdefault(source_of(trial), []).append(seconds)
+    return {
+        source: max(_FACTOR * max(seconds), _LEAST_SECONDS)
+        for source, seconds in durations.items()
+        if len(seconds) >= _MIN_COMPLETED
+    }
