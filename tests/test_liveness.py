@@ -1,0 +1,158 @@
+"""Trials whose worker is gone, and records that nobody of ours has written."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from datetime import timedelta
+from typing import Any
+
+import optuna
+from optuna.trial import TrialState
+import pytest
+
+from optuna_misowild import MisoWildSampler
+from optuna_misowild import cumulated_cost
+from optuna_misowild import recommend
+from optuna_misowild import records
+from optuna_misowild.study_view import Settings
+from optuna_misowild.study_view import StudyView
+
+
+SOURCES = ["full", "cheap"]
+
+
+def objective(trial: optuna.Trial) -> float:
+    source = trial.suggest_categorical("source", SOURCES)
+    x = trial.suggest_float("x", 0.0, 1.0)
+    return (x - 0.3) ** 2 + (0.0 if source == "full" else 0.05)
+
+
+def study_with(n_trials: int, seconds: float) -> optuna.Study:
+    """A study whose trials have all taken so long, in a storage without heartbeats."""
+    study = optuna.create_study(sampler=MisoWildSampler(method="paper", seed=0))
+    study.optimize(objective, n_trials=n_trials)
+    for trial in study.get_trials(deepcopy=False):
+        assert trial.datetime_complete is not None
+        trial.datetime_start = trial.datetime_complete - timedelta(seconds=seconds)
+    return study
+
+
+def running_for(study: optuna.Study, seconds: float, source: str = "full") -> int:
+    trial = study.ask(fixed_distributions=None)
+    study._storage.set_trial_system_attr(trial._trial_id, "fixed_params", {"source": source})
+    objective(trial)
+    frozen = study._storage.get_all_trials(study._study_id, deepcopy=False)[trial.number]
+    frozen.datetime_start = datetime.now() - timedelta(seconds=seconds)
+    return trial.number
+
+
+@pytest.mark.parametrize(("age", "lost"), [(90.0, False), (150.0, True)])
+def test_a_trial_is_lost_after_ten_times_the_longest_duration(age: float, lost: bool) -> None:
+    study = study_with(12, seconds=12.0)
+    number = running_for(study, age)
+    view = StudyView(study, Settings())
+    assert (number in view.lost) is lost
+    assert (number in view.observations.trial) is not lost
+
+
+def test_too_few_durations_make_no_trial_lost() -> None:
+    study = study_with(4, seconds=1.0)
+    running_for(study, 1e6)
+    assert not StudyView(study, Settings()).lost
+
+
+def killed_at(study: optuna.Study, x: float) -> None:
+    study.add_trial(
+        optuna.create_trial(
+            state=TrialState.FAIL,
+            params={"x": x, "source": "full"},
+            distributions=study.trials[0].distributions,
+            system_attrs={"misowild:thinking": 0.1},
+        )
+    )
+
+
+def test_what_has_killed_two_workers_counts_as_failed() -> None:
+    study = study_with(10, seconds=1.0)
+    cost = cumulated_cost(study)
+    killed_at(study, 0.5)
+    assert 10 not in StudyView(study, Settings()).observations.trial
+    assert cumulated_cost(study) == cost
+    killed_at(study, 0.51)
+    killed_at(study, 0.9)
+    seen = StudyView(study, Settings()).observations
+    assert {10, 11} <= set(seen.trial) and 12 not in seen.trial
+    assert not seen.pending.any()
+
+
+JUNK: list[Any] = [
+    "text",
+    -1,
+    1e300,
+    10**400,
+    [[[]]],
+    {"a": [1]},
+    True,
+    "[" * 100_000,
+    "1;" + "[" * 9999,
+]
+
+
+@pytest.mark.parametrize("junk", JUNK, ids=lambda junk: repr(junk)[:12])
+@pytest.mark.parametrize("key", ["row", "params:0", "thinking", "timed"])
+def test_malformed_records_are_skipped(
+    key: str, junk: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    study = optuna.create_study(sampler=MisoWildSampler(method="paper", seed=0))
+    study.optimize(objective, n_trials=6)
+    study.ask()
+    for trial in study.trials[-2:]:
+        frozen = study._storage.get_all_trials(study._study_id, deepcopy=False)[trial.number]
+        frozen.system_attrs[f"misowild:{key}"] = junk
+    caplog.clear()
+    study.optimize(objective, n_trials=2)
+    said = [r.getMessage() for r in caplog.records if "malformed" in r.getMessage()]
+    assert len(said) <= 2
+    assert all(f"'misowild:{key}'" in message and len(message) < 300 for message in said)
+    assert recommend(study).trial is not None
+
+
+@pytest.mark.parametrize("seed", ["x", -1, 1.5, True, [1], 10**30])
+def test_a_malformed_seed_is_replaced(seed: Any, caplog: pytest.LogCaptureFixture) -> None:
+    study = optuna.create_study()
+    study._storage.set_study_system_attr(study._study_id, "misowild:seed", seed)
+    assert 0 <= records.study_seed(study) < 2**32
+    assert "is replaced" in caplog.text
+
+
+def test_none_can_be_the_preferred_source() -> None:
+    def choose(trial: optuna.Trial) -> float:
+        trial.suggest_categorical("source", ["fast", None])
+        return trial.suggest_float("x", 0.0, 1.0)
+
+    for preferred, expected in (({}, "fast"), ({"preferred_source": None}, None)):
+        study = optuna.create_study(sampler=MisoWildSampler(seed=0, **preferred))
+        study.optimize(choose, n_trials=1)
+        assert study.trials[0].params["source"] == expected
+
+
+def test_a_range_changed_on_resume_is_used_again() -> None:
+    study = optuna.create_study(sampler=MisoWildSampler(seed=0, warn_independent_sampling=False))
+    study.optimize(lambda t: (t.suggest_float("x", 0.0, 1.0) - 0.9) ** 2, n_trials=6)
+    study.optimize(lambda t: (t.suggest_float("x", 0.5, 2.0) - 0.9) ** 2, n_trials=4)
+    view = StudyView(study, Settings())
+    assert view.space["x"].high == 2.0  # type: ignore[attr-defined]
+    inside = [t.number for t in study.trials if t.params["x"] >= 0.5]
+    assert view.observations.trial.tolist() == inside
+
+
+@pytest.mark.parametrize("method", ["paper", "robust"])
+@pytest.mark.filterwarnings("error:.*:RuntimeWarning")
+def test_nothing_in_a_finite_space_is_repeated(method: str) -> None:
+    def finite(trial: optuna.Trial) -> float:
+        source = trial.suggest_categorical("source", SOURCES)
+        return trial.suggest_int("n", 1, 4) * 1e250 + (0.0 if source == "full" else 0.5)
+
+    study = optuna.create_study(sampler=MisoWildSampler(method=method, seed=0))
+    study.optimize(finite, n_trials=8)
+    assert len({(t.params["source"], t.params["n"]) for t in study.trials}) == 8
