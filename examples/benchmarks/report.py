@@ -190,13 +190,16 @@ def _comparison(by_problem: Mapping[str, Mapping[str, Summary]]) -> str:
         if OURS not in of or of[OURS].failed == of[OURS].runs or not others:
             continue
         ours, best = of[OURS], min(others, key=lambda s: (s.end, s.cost_to_goal))
-        ratio = ours.cost_to_goal / best.cost_to_goal
+        reached = np.isfinite(ours.cost_to_goal), np.isfinite(best.cost_to_goal)
+        if all(reached):
+            ratio = ours.cost_to_goal / best.cost_to_goal
+        else:  # Who gets there has won; if neither does, who ends better.
+            ratio = 0.0 if reached[0] or not any(reached) and ours.end <= best.end else np.inf
         entries.append(
             (
                 -ratio,
                 f"| `{problem}` | `{best.method}` | {_short(best.end)} | {_short(ours.end)} "
-                f"| {_cost(best)} | {_cost(ours)} "
-                f"| {f'{ratio:.2f}' if np.isfinite(ratio) else '—'} |",
+                f"| {_cost(best)} | {_cost(ours)} | {f'{ratio:.2f}' if all(reached) else '—'} |",
             )
         )
     lines = [
