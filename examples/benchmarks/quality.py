@@ -19,6 +19,7 @@ import importlib.metadata
 import multiprocessing
 import os
 from pathlib import Path
+import signal
 import sys
 import time
 from typing import Any
@@ -192,7 +193,13 @@ def process_pool(jobs: int) -> ProcessPoolExecutor:
     """Return new processes of one thread each: more would only fight for the cores."""
     # Set here, to be there before they load their libraries.
     os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1")
-    return ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn"))
+    return ProcessPoolExecutor(
+        jobs,
+        mp_context=multiprocessing.get_context("spawn"),
+        # An interrupt ends them at once, and is reported by the main process alone.
+        initializer=signal.signal,
+        initargs=(signal.SIGINT, signal.SIG_DFL),
+    )
 
 
 def complete(
