@@ -4,7 +4,7 @@ Gradient boosting on handwritten digits, on a rented machine that is paid by the
 What a trial costs depends on its parameters, and the sampler learns it. Any unit will do: joules,
 laboratory hours, tokens. Whatever adds up goes into the user attribute "cost".
 
-    python examples/own_cost.py [--budget 1.0] [--seed 0]
+    python examples/own_cost.py [--budget 1.0] [--seed 0] [--short]
 """
 
 from __future__ import annotations
@@ -57,7 +57,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--budget", type=float, default=1.0, help="in cents")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--short", action="store_true", help="a fifth of a cent")
     args = parser.parse_args()
+    if args.short:
+        args.budget = 0.2
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     study = optuna.create_study(
@@ -67,6 +70,8 @@ def main() -> None:
 
     print(f"\nBest on all the data: {study.best_params}, accuracy {study.best_value:.4f}")
     print(f"{len(study.trials)} trials have cost {cumulated_cost(study):.3f} cents.")
+    expected, _ = study.sampler.model(study).predict_cost([t.params for t in study.trials])
+    print(f"On all the data they would have cost about {expected.sum():.3f}, by the cost model.")
 
 
 if __name__ == "__main__":
