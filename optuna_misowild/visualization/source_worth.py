@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from optuna_misowild.methods.robust import RobustMethod
 from optuna_misowild.visualization._plotly import go
 from optuna_misowild.visualization.look import Look
 from optuna_misowild.visualization.look import empty_figure
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 _TITLE = "Source Worth Plot"
 _TOP = 1.4
 # Sources that cost more than this part of the preferred one are hardly ever worth it.
-_DEAR = 1.0 / 3.0
+_DEAR = RobustMethod.max_cost_ratio
 # In turn, since sources of nearly the same worth are common.
 _POSITIONS = ("bottom center", "top center")
 _SMALLEST, _LARGEST = 8.0, 40.0  # of the points, in pixels
