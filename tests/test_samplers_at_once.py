@@ -1,0 +1,119 @@
+"""Several workers on one study, in one process; and trials that others have left."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from datetime import datetime
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+import optuna
+import pytest
+from toy_studies import METHODS
+from toy_studies import SOURCES
+from toy_studies import study_of
+from toy_studies import toy
+
+from optuna_misowild import MisoWildSampler
+from optuna_misowild import PaperMethod
+from optuna_misowild import records
+from optuna_misowild.observations import Proposal
+
+
+def test_workers_that_ask_at_the_same_moment_get_different_points() -> None:
+    study = study_of()
+    trials = [study.ask() for _ in range(6)]
+    points = [
+        (t.suggest_categorical("source", SOURCES), t.suggest_float("x", 0, 1)) for t in trials
+    ]
+    assert len(set(points)) == 6
+    for trial, (source, x) in zip(trials, points, strict=True):
+        trial.set_user_attr("cost", 1.0)
+        study.tell(trial, x + len(source))
+    study.optimize(toy, n_trials=8)
+    trials = [study.ask() for _ in range(4)]
+    points = [
+        (t.suggest_categorical("source", SOURCES), t.suggest_float("x", 0, 1)) for t in trials
+    ]
+    assert len(set(points)) == 4
+
+
+def test_parallel_threads() -> None:
+    study = study_of()
+    study.optimize(toy, n_trials=24, n_jobs=4)
+    points = Counter((t.params["source"], t.params["x"]) for t in study.trials)
+    assert max(points.values()) == 1
+
+
+class SamePlace(PaperMethod):
+    """Proposes the middle of the preferred source, or 0.9 if another trial is pending there."""
+
+    meanwhile: Callable[[], object] | None = None
+
+    def propose(self, observations: Any, domain: Any, **kwargs: Any) -> Proposal:
+        if SamePlace.meanwhile is not None:
+            act, SamePlace.meanwhile = SamePlace.meanwhile, None
+            act()
+        taken = 0.5 in observations.X[observations.pending]
+        return Proposal(0, np.array([0.9 if taken else 0.5]))
+
+
+@pytest.mark.parametrize("lower_is_thinking", [True, False])
+def test_of_two_that_choose_the_same_place_one_gives_way(lower_is_thinking: bool) -> None:
+    # While one is thinking, the other asks and is through.
+    study = study_of(MisoWildSampler(method=SamePlace(), seed=0), n_trials=10)
+    trials = [study.ask(), study.ask()]
+    thinking, other = trials if lower_is_thinking else reversed(trials)
+    SamePlace.meanwhile = lambda: toy(other)
+    toy(thinking)
+    assert (other.params["x"], thinking.params["x"]) == (0.5, 0.9)
+
+
+def test_of_two_at_the_same_moment_the_lower_number_keeps_its_choice() -> None:
+    study = study_of(MisoWildSampler(method=SamePlace(), seed=0), n_trials=10)
+    sampler = study.sampler
+    assert isinstance(sampler, MisoWildSampler)
+    lower, higher = study.ask(), study.ask()
+    space = sampler.infer_relative_search_space(study, study.trials[0])
+
+    def announce() -> None:  # and not be through with it
+        frozen = study.get_trials(deepcopy=False)[higher.number]
+        records.write_params(study, frozen, space, {"x": 0.5, "source": "full"})
+
+    SamePlace.meanwhile = announce
+    toy(lower)
+    assert lower.params["x"] == 0.5
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_dead_trials_that_chose_nothing_do_not_take_the_design(method: str) -> None:
+    study = study_of(MisoWildSampler(method=method, seed=0))
+    for _ in range(2):
+        study.ask()
+    long_ago = datetime.now() - timedelta(hours=1)
+    for trial in study.get_trials(deepcopy=False):
+        trial.datetime_start = long_ago
+    study.optimize(toy, n_trials=8)
+    assert {t.params["source"] for t in study.trials[2:]} == set(SOURCES)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_bracket_of_hyperband_does_not_hide_the_other_trials(method: str) -> None:
+    study = optuna.create_study(
+        sampler=MisoWildSampler(method=method, seed=0),
+        pruner=optuna.pruners.HyperbandPruner(max_resource=9),
+    )
+
+    def objective(trial: optuna.Trial) -> float:
+        value = toy(trial)
+        for step in range(9):
+            trial.report(value, step)
+            if trial.should_prune():
+                raise optuna.TrialPruned
+        return value
+
+    study.optimize(objective, n_trials=14)
+    points = Counter((t.params["source"], t.params["x"]) for t in study.trials)
+    assert max(points.values()) == 1

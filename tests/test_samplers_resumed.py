@@ -1,0 +1,100 @@
+"""The same trials and the same seed give the same suggestions, in whatever process."""
+
+from __future__ import annotations
+
+from pathlib import Path
+import pickle
+
+import optuna
+from optuna.distributions import FloatDistribution
+from optuna.storages import BaseStorage
+from optuna.storages import InMemoryStorage
+from optuna.storages import JournalStorage
+from optuna.storages import RDBStorage
+from optuna.storages.journal import JournalFileBackend
+import pytest
+from toy_studies import METHODS
+from toy_studies import study_of
+from toy_studies import toy
+
+from optuna_misowild import MisoWildSampler
+
+
+def storage(kind: str, folder: Path) -> BaseStorage:
+    if kind == "memory":
+        return InMemoryStorage()
+    if kind == "sqlite":
+        return RDBStorage(f"sqlite:///{folder / 'study.db'}")
+    return JournalStorage(JournalFileBackend(str(folder / "study.log")))
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("kind", ["memory", "sqlite", "journal"])
+def test_rebuilt_from_storage_the_next_suggestion_is_the_same(
+    method: str, kind: str, tmp_path: Path
+) -> None:
+    whole = study_of(MisoWildSampler(method=method, seed=5), n_trials=13)
+
+    kept = storage(kind, tmp_path)
+    study_of(MisoWildSampler(method=method, seed=5), storage=kept, study_name="s", n_trials=12)
+    resumed = optuna.load_study(
+        study_name="s",
+        storage=kept if kind == "memory" else storage(kind, tmp_path),
+        sampler=MisoWildSampler(method=method, seed=5),
+    )
+    resumed.optimize(toy, n_trials=1)
+    assert [t.params for t in resumed.trials] == [t.params for t in whole.trials]
+
+
+def test_without_a_seed_workers_share_the_initial_design() -> None:
+    kept = InMemoryStorage()
+    study = study_of(MisoWildSampler(method="paper"), storage=kept, study_name="s", n_trials=4)
+    resumed = optuna.load_study(
+        study_name="s", storage=kept, sampler=MisoWildSampler(method="paper")
+    )
+    resumed.optimize(toy, n_trials=6)
+    full = [t.params["x"] for t in study.trials if t.params["source"] == "full"]
+    assert sorted(int(5 * x) for x in full) == [0, 1, 2, 3, 4]
+    other = study_of(MisoWildSampler(), n_trials=1)
+    assert other.trials[0].params != study.trials[0].params
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_same_seed_same_suggestions(method: str) -> None:
+    first = study_of(MisoWildSampler(method=method, seed=7), n_trials=15)
+    second = study_of(MisoWildSampler(method=method, seed=7), n_trials=15)
+    other = study_of(MisoWildSampler(method=method, seed=8), n_trials=15)
+    assert [t.params for t in first.trials] == [t.params for t in second.trials]
+    assert [t.params for t in first.trials] != [t.params for t in other.trials]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_pickled_sampler_goes_on_in_the_same_way(method: str) -> None:
+    sampler = MisoWildSampler(method=method, seed=7)
+    whole = study_of(sampler, n_trials=14)
+    study = study_of(MisoWildSampler(method=method, seed=7), n_trials=12)
+    study.sampler = pickle.loads(pickle.dumps(study.sampler))
+    study.optimize(toy, n_trials=2)
+    assert [t.params for t in study.trials] == [t.params for t in whole.trials]
+
+
+def test_one_sampler_for_two_studies() -> None:
+    sampler = MisoWildSampler(method="paper", seed=0)
+    first, second = study_of(sampler), study_of(sampler)
+    first.optimize(toy, n_trials=11)
+    second.optimize(lambda trial: trial.suggest_float("other", 0, 1), n_trials=7)
+    first.optimize(toy, n_trials=1)
+    assert "other" not in first.trials[-1].params
+
+
+def test_reseed_rng_reaches_the_independent_sampler() -> None:
+    independent = optuna.samplers.RandomSampler(seed=0)
+    sampler = MisoWildSampler(independent_sampler=independent, seed=0)
+    study = study_of(sampler)
+    trial = study.ask()
+    distribution = FloatDistribution(0.0, 1.0)
+    before = independent.sample_independent(study, study.trials[trial.number], "x", distribution)
+    independent.__init__(seed=0)  # type: ignore[misc]
+    sampler.reseed_rng()
+    after = independent.sample_independent(study, study.trials[trial.number], "x", distribution)
+    assert before != after
