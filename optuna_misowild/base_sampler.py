@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from typing import TYPE_CHECKING
 from typing import Any
@@ -20,8 +19,9 @@ from optuna_misowild.exhaustion import nearest_unasked
 from optuna_misowild.model import Model
 from optuna_misowild.observations import Proposal
 from optuna_misowild.space import decode
+from optuna_misowild.space import encode
+from optuna_misowild.space import encode_known
 from optuna_misowild.space import from_unit
-from optuna_misowild.space import to_unit
 from optuna_misowild.study_view import Settings
 from optuna_misowild.study_view import StudyView
 from optuna_misowild.threads import single_blas_thread
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
     from optuna.distributions import BaseDistribution
     from optuna.study import Study
     from optuna.trial import FrozenTrial
@@ -45,6 +44,9 @@ if TYPE_CHECKING:
 
 # Workers that ask at the same moment look this often at what the others have chosen meanwhile.
 _MAX_REVISIONS = 3
+# Where the preferred source has no value, so many more rows of the initial design are tried to
+# find a new one in a space of few points.
+_MAX_ROWS = 100
 
 
 class MethodSampler(BaseSampler):
@@ -210,7 +212,7 @@ class MethodSampler(BaseSampler):
                 records.withdraw(study, trial)
         return params
 
-    def _design_slot(self, view: StudyView, fixed: Mapping[str, Any]) -> tuple[int, int] | None:
+    def _design_slot(self, view: StudyView, fixed: dict[str, Any]) -> tuple[int, int] | None:
         """Return the (source, row) of the initial design for the trial that asks, or None."""
         observations = view.design_observations
         allowed = self._allowed_sources(view, fixed)
@@ -232,34 +234,37 @@ class MethodSampler(BaseSampler):
         # Nothing to build a model on yet: one more location of the (preferred) source.
         taken = observations.row[observations.source == allowed[0]]
         row = max(int(taken.max(initial=-1)) + 1, self._n_startup_trials) + ahead - len(wanted)
-        return allowed[0], next((r for r in range(row, row + 100) if is_new(allowed[0], r)), row)
+        rows = range(row, row + _MAX_ROWS)
+        return next(((allowed[0], row) for row in rows if is_new(allowed[0], row)), None)
 
-    def _new_slots(self, view: StudyView, fixed: Mapping[str, Any]) -> Callable[[int, int], bool]:
+    def _new_slots(self, view: StudyView, fixed: dict[str, Any]) -> Callable[[int, int], bool]:
         """Return a function that tells whether a (source, row) is a query that is new.
 
-        In a space of few points different rows may be the same; so they are of any space until
-        it is known.
+        In a space of few points different rows may be the same, and trials that were copied from
+        another study of the same seed are at the same rows. While the space is not known, any
+        row counts as new.
         """
-        if not view.space or not np.isfinite(view.domain.size):
+        if not view.space:
             return lambda source, row: True
         X, sources = view.asked()
         entropy, n_rows = self._entropy(view.study), self._n_startup_trials
-        coordinates = self._fixed_location(view, fixed)
+        coordinates = encode_known(view.space, fixed)
 
         def is_new(source: int, row: int) -> bool:
             u = [latin_hypercube_coordinate(entropy, name, row, n_rows) for name in view.space]
-            x = np.where(np.isnan(coordinates), view.domain.snap(np.array(u)), coordinates)
+            suggested = decode(view.space, np.array(u))
+            x = np.where(np.isnan(coordinates), encode(view.space, [suggested])[0], coordinates)
             return not is_asked(x, source, X, sources)
 
         return is_new
 
     def _propose(
-        self, view: StudyView, trial: FrozenTrial, fixed: Mapping[str, Any], revision: int
+        self, view: StudyView, trial: FrozenTrial, fixed: dict[str, Any], revision: int
     ) -> Proposal:
         """Return what the method suggests."""
         rng = np.random.default_rng([self._entropy(view.study), trial.number, revision])
         allowed = self._allowed_sources(view, fixed)
-        location = self._fixed_location(view, fixed)
+        location = encode_known(view.space, fixed)
         if revision < _MAX_REVISIONS:
             proposal = self._method.propose(
                 view.observations, view.domain, rng=rng, sources=allowed, fixed=location
@@ -267,8 +272,6 @@ class MethodSampler(BaseSampler):
         else:  # The others always chose the same: keep out of their way.
             x = np.where(np.isnan(location), rng.random(len(location)), location)
             proposal = Proposal(allowed[0], np.where(np.isnan(location), view.domain.snap(x), x))
-        if not np.isfinite(view.domain.size) and np.isnan(location).any():
-            return proposal
         return nearest_unasked(
             proposal, *view.asked(), view.domain, fixed=location, allowed=allowed, rng=rng
         )
@@ -282,18 +285,11 @@ class MethodSampler(BaseSampler):
             params[self._settings.source] = view.sources.choices[proposal.source]
         return {name: params[name] for name in search_space if name in params}
 
-    def _fixed_location(self, view: StudyView, fixed: Mapping[str, Any]) -> NDArray[np.float64]:
-        """Return the coordinates that are fixed, NaN where free, shape (d,)."""
-        return np.array(
-            [
-                to_unit(distribution, fixed[name]) if name in fixed else math.nan
-                for name, distribution in view.space.items()
-            ]
-        )
-
-    def _allowed_sources(self, view: StudyView, fixed: Mapping[str, Any]) -> tuple[int, ...]:
+    def _allowed_sources(self, view: StudyView, fixed: dict[str, Any]) -> tuple[int, ...]:
         if view.sources.distribution is not None and self._settings.source in fixed:
-            return (view.sources.index_of(fixed[self._settings.source]),)
+            index = view.sources.of_trial(fixed)
+            if index is not None:
+                return (index,)
         return view.sources.queryable
 
     def _entropy(self, study: Study) -> int:

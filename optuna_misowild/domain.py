@@ -44,7 +44,8 @@ class Domain:
     @property
     def size(self) -> float:
         """Number of different points: finite if no coordinate is continuous, else inf."""
-        return math.prod(math.inf if grid is None else len(grid) for grid in self.grids)
+        sizes = (math.inf if grid is None else len(grid) for grid in self.grids)
+        return math.prod(sizes, start=1.0)  # As a float: integers may grow out of NumPy's range.
 
     def snap(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         """Clip into the cube and move each gridded coordinate to its nearest value.

@@ -1,7 +1,8 @@
-"""In a space of few points, what has not been asked yet."""
+"""What has not been asked yet: in a space of few points, that may be little, or nothing."""
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from optuna_misowild.domain import Domain
 
 
-_N_ENUMERATE = 2**12  # Of larger spaces, so many random points are looked at.
+_N_ENUMERATE = 2**12  # Of larger or continuous spaces, so many random points are looked at.
 _SAME = 1e-9
 
 
@@ -40,8 +41,8 @@ def nearest_unasked(
 ) -> Proposal:
     """Return a proposal, or what is left closest to it if it has been asked before.
 
-    On the same source if anything is left there, else on another one. Where a free coordinate is
-    continuous, or nothing is left, it is the proposal itself.
+    On the same source if anything is left there, else on another one. Where nothing is left, it
+    is the proposal itself.
 
     Args:
         proposal: The proposal.
@@ -50,7 +51,7 @@ def nearest_unasked(
         domain: The search space.
         fixed: Coordinates that are fixed, NaN where free, shape (d,).
         allowed: The sources that may be queried.
-        rng: Source of randomness, for spaces that are too large to enumerate.
+        rng: Source of randomness, for spaces that cannot be enumerated.
     """
     if not is_asked(proposal.x, proposal.source, X, sources):
         return proposal
@@ -58,9 +59,7 @@ def nearest_unasked(
         np.array([value]) if np.isfinite(value) else grid
         for value, grid in zip(fixed, domain.grids, strict=True)
     ]
-    if any(grid is None for grid in grids):
-        return proposal
-    points = _points([grid for grid in grids if grid is not None], rng)
+    points = _points(grids, rng)
     points = points[np.argsort(np.abs(points - proposal.x).sum(axis=1), kind="stable")]
     for source in [proposal.source, *(s for s in allowed if s != proposal.source)]:
         asked = X[sources == source]
@@ -70,13 +69,17 @@ def nearest_unasked(
     return proposal
 
 
-def _points(grids: list[NDArray[np.float64]], rng: np.random.Generator) -> NDArray[np.float64]:
-    """Return all points of a grid, or some of a large one, shape (m, d)."""
-    size = 1.0
-    for grid in grids:
-        size *= len(grid)
-    if size > _N_ENUMERATE:
-        return np.stack([rng.choice(grid, _N_ENUMERATE) for grid in grids], axis=1)
+def _points(
+    grids: Sequence[NDArray[np.float64] | None], rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """Return all points of a grid, or some if it is large or continuous (None), shape (m, d)."""
     if not grids:
         return np.empty((1, 0))
-    return np.stack(np.meshgrid(*grids, indexing="ij"), axis=-1).reshape(-1, len(grids))
+    axes = [grid for grid in grids if grid is not None]
+    if len(axes) == len(grids) and math.prod(map(len, axes)) <= _N_ENUMERATE:
+        return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
+    columns = [
+        rng.random(_N_ENUMERATE) if grid is None else rng.choice(grid, _N_ENUMERATE)
+        for grid in grids
+    ]
+    return np.stack(columns, axis=1)

@@ -9,6 +9,8 @@ from typing import Any
 
 from optuna.distributions import CategoricalDistribution
 
+from optuna_misowild.space import distinct_choices
+
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,7 +38,8 @@ class Sources:
     Attributes:
         name: Name of the categorical parameter.
         distribution: Its distribution, or None for a study without it, which has one source.
-        order: Indices of the choices, the preferred one first.
+        order: Indices of the choices, the preferred one first. Of choices that Optuna cannot
+            tell apart, such as 1 and True, only the first is a source.
         queryable: Indices into ``order`` of the sources that may be queried.
     """
 
@@ -118,10 +121,9 @@ def sources_of(
     if preferred_source is None and None not in distribution.choices:
         preferred_source = FIRST
     preferred = 0 if preferred_source is FIRST else position("preferred_source", preferred_source)
-    n_choices = len(distribution.choices)
-    order = (preferred, *(i for i in range(n_choices) if i != preferred))
+    order = (preferred, *(i for i in distinct_choices(distribution) if i != preferred))
     if query_sources is None:
-        return Sources(name, distribution, order, tuple(range(n_choices)))
+        return Sources(name, distribution, order, tuple(range(len(order))))
     allowed = {position("query_sources", choice) for choice in query_sources}
     if preferred not in allowed:
         raise ValueError(

@@ -32,10 +32,27 @@ _N_SETTLED = 3
 MAX_GRID_SIZE = 2**14
 
 
+def distinct_choices(distribution: CategoricalDistribution) -> tuple[int, ...]:
+    """Return the indices of the choices that differ from all earlier ones.
+
+    Optuna records a choice as the index of the first one that is equal to it, and 1 == True.
+    """
+    try:
+        return _distinct_choices(distribution)
+    except TypeError:  # Choices such as lists cannot be hashed.
+        return _distinct_choices.__wrapped__(distribution)
+
+
+@lru_cache(maxsize=256)
+def _distinct_choices(distribution: CategoricalDistribution) -> tuple[int, ...]:
+    recorded = [int(distribution.to_internal_repr(choice)) for choice in distribution.choices]
+    return tuple(sorted(set(recorded)))
+
+
 def n_values(distribution: BaseDistribution) -> int | None:
     """Return how many values a distribution has, or None if it is continuous."""
     if isinstance(distribution, CategoricalDistribution):
-        return len(distribution.choices)
+        return len(distinct_choices(distribution))
     if isinstance(distribution, IntDistribution):
         return (distribution.high - distribution.low) // distribution.step + 1
     assert isinstance(distribution, FloatDistribution)
@@ -59,9 +76,12 @@ def common_space(trials: Sequence[FrozenTrial]) -> dict[str, BaseDistribution]:
 
     As Optuna's intersection search space, but a range that was changed between two runs is the
     one that the latest trials share: an earlier value outside of it has no place, and the others
-    keep theirs. A range that changes from trial to trial leaves its parameter out.
+    keep theirs. A range that changes from trial to trial leaves its parameter out. Trials without
+    any parameter, such as a value to compare with that was added by hand, tell nothing.
     """
-    completed = [t.distributions for t in trials if t.state == TrialState.COMPLETE]
+    completed = [
+        t.distributions for t in trials if t.state == TrialState.COMPLETE and t.distributions
+    ]
     space = {}
     for name in sorted(completed[-1]) if completed else ():
         latest = completed[-1][name]
@@ -87,8 +107,8 @@ def to_unit(distribution: BaseDistribution, value: Any) -> float:
         ValueError: If a categorical value is not one of the choices.
     """
     if isinstance(distribution, CategoricalDistribution):
-        index = distribution.to_internal_repr(value)
-        return (int(index) + 0.5) / len(distribution.choices)
+        distinct = distinct_choices(distribution)
+        return (distinct.index(int(distribution.to_internal_repr(value))) + 0.5) / len(distinct)
     assert isinstance(distribution, (FloatDistribution, IntDistribution))
     value = min(max(value, distribution.low), distribution.high)
     if distribution.log:
@@ -118,7 +138,7 @@ def from_unit(distribution: BaseDistribution, u: float) -> Any:
     count = n_values(distribution)
     if isinstance(distribution, CategoricalDistribution):
         assert count is not None
-        return distribution.choices[min(int(u * count), count - 1)]
+        return distribution.choices[distinct_choices(distribution)[min(int(u * count), count - 1)]]
     assert isinstance(distribution, (FloatDistribution, IntDistribution))
     value: float
     if distribution.log:
@@ -154,6 +174,23 @@ def encode(
     return X
 
 
+def encode_known(
+    space: Mapping[str, BaseDistribution], params: Mapping[str, Any]
+) -> NDArray[np.float64]:
+    """Return the coordinates of the parameters that are given, NaN for the others, shape (d,).
+
+    A value that makes no sense is none: Optuna says so when an objective suggests it.
+    """
+
+    def coordinate(name: str, distribution: BaseDistribution) -> float:
+        try:
+            return to_unit(distribution, params[name])
+        except (KeyError, TypeError, ValueError, OverflowError):
+            return math.nan
+
+    return np.array([coordinate(name, distribution) for name, distribution in space.items()])
+
+
 def decode(space: Mapping[str, BaseDistribution], x: NDArray[np.float64]) -> dict[str, Any]:
     """Return the parameters at a location of the unit cube, the inverse of :func:`encode`."""
     return {name: from_unit(dist, u) for (name, dist), u in zip(space.items(), x, strict=True)}
@@ -162,11 +199,21 @@ def decode(space: Mapping[str, BaseDistribution], x: NDArray[np.float64]) -> dic
 def domain_of(space: Mapping[str, BaseDistribution]) -> Domain:
     """Return the search space as the numerical layer sees it."""
     return Domain(
-        grids=tuple(_grid(distribution) for distribution in space.values()),
+        grids=tuple(
+            _even_grid(len(distinct_choices(distribution)))
+            if isinstance(distribution, CategoricalDistribution)
+            else _grid(distribution)
+            for distribution in space.values()
+        ),
         categorical=np.array(
             [isinstance(dist, CategoricalDistribution) for dist in space.values()], dtype=bool
         ),
     )
+
+
+def _even_grid(count: int) -> NDArray[np.float64]:
+    grid: NDArray[np.float64] = (np.arange(count) + 0.5) / count
+    return grid
 
 
 @lru_cache(maxsize=256)
@@ -174,9 +221,9 @@ def _grid(distribution: BaseDistribution) -> NDArray[np.float64] | None:
     count = n_values(distribution)
     if count is None:
         return None
-    even = (np.arange(min(count, MAX_GRID_SIZE)) + 0.5) / min(count, MAX_GRID_SIZE)
-    is_log = isinstance(distribution, (FloatDistribution, IntDistribution)) and distribution.log
-    if count <= MAX_GRID_SIZE and not is_log:
+    even = _even_grid(min(count, MAX_GRID_SIZE))
+    assert isinstance(distribution, (FloatDistribution, IntDistribution))
+    if count <= MAX_GRID_SIZE and not distribution.log:
         return even
     if count <= MAX_GRID_SIZE:
         assert isinstance(distribution, IntDistribution)

@@ -418,6 +418,13 @@ def test_a_promise_is_checked_once_and_only_of_sources_that_are_kept() -> None:
     assert (proposal.source, proposal.x[0]) == (0, 0.9)
 
 
+def test_a_promise_that_has_failed_is_not_checked_again() -> None:
+    y, x = [1.0, 2.0, 1.0, 1.0, 1.0, np.nan], [0.0, 0.1, 0.2, 0.3, 0.4, 0.9]
+    method = RobustMethod(promise_queries=3)
+    assert method.promise(plateau(y[:-1], x[:-1]), LINE, (0, 1)) == 0.9
+    assert method.promise(plateau(y, x), LINE, (0, 1)) is None
+
+
 def test_exploring_prefers_the_cheaper_of_two_gaps() -> None:
     X = np.array([[0.1], [0.5], [0.9], [0.51], [0.49], [0.52], [0.505]])
     observations = observe(X, [0] * 7, [1.0, 0, 1, 0, 0, 0, 0], np.exp(-4 * X[:, 0]))

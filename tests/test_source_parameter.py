@@ -50,6 +50,14 @@ def test_choices_of_mixed_type() -> None:
     assert sources.index_of(None) == 1
 
 
+def test_choices_that_optuna_cannot_tell_apart_are_one_source() -> None:
+    choices = CategoricalDistribution((0, "full", True, False, 1))
+    sources = sources_of("source", choices, 1, [1, False])
+    assert sources.choices == (True, 0, "full")
+    assert sources.queryable == (0, 1)
+    assert [sources.index_of(c) for c in choices.choices] == [1, 2, 0, 1, 0]
+
+
 @pytest.mark.parametrize(
     "distribution", [FloatDistribution(0.1, 1.0), IntDistribution(1, 5)], ids=repr
 )

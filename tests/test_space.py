@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 from hypothesis import given
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -75,6 +77,29 @@ def test_values_outside_the_range_are_clipped(value: float, u: float) -> None:
 def test_a_value_that_is_no_choice_is_refused() -> None:
     with pytest.raises(ValueError, match="not in"):
         to_unit(CategoricalDistribution(("a", "b")), "c")
+
+
+@pytest.mark.parametrize(
+    ("choices", "coordinates"),
+    [((True, 1, "a", 1.0), [0.25, 0.25, 0.75, 0.25]), (([1], [1], [1, 2]), [0.25, 0.25, 0.75])],
+    ids=repr,
+)
+@pytest.mark.filterwarnings("ignore:Choices for a categorical distribution")
+def test_choices_that_optuna_cannot_tell_apart_are_one(
+    choices: tuple[Any, ...], coordinates: list[float]
+) -> None:
+    distribution = CategoricalDistribution(choices)
+    assert [to_unit(distribution, choice) for choice in choices] == coordinates
+    assert [from_unit(distribution, u) for u in (0.25, 0.75)] == [choices[0], choices[2]]
+    (grid,) = domain_of({"x": distribution}).grids
+    assert grid is not None
+    assert grid.tolist() == [0.25, 0.75]
+
+
+def test_the_size_of_a_domain_of_many_long_grids() -> None:
+    domain = domain_of({f"n{i}": IntDistribution(1, 10**9) for i in range(5)})
+    assert np.isfinite(domain.size)
+    assert domain.size == float(MAX_GRID_SIZE) ** 5
 
 
 def test_encode_and_decode_follow_the_order_of_the_space() -> None:

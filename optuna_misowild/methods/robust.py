@@ -293,7 +293,9 @@ class RobustMethod:
             rows = observations.source[others] == s
             values = observations.y[others[rows]]
             score[rows] = (values - values.mean()) / (values.std() or 1.0)
-        away = distances(X[others], X[first], domain.categorical).min(axis=1)
+        # A query that failed there does not become better by being repeated.
+        been = X[observations.source == 0]
+        away = distances(X[others], been, domain.categorical).min(axis=1)
         far = away > 0.5 * self.stagnation_radius * np.sqrt(domain.d)
         promising = far & (score < 0.0)
         if not promising.any():

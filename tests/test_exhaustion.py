@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from optuna_misowild.domain import Domain
+from optuna_misowild.exhaustion import nearest_unasked
+from optuna_misowild.observations import Proposal
+
+
+THREE = np.array([1 / 6, 1 / 2, 5 / 6])
+FREE = np.array([np.nan])
+
+
+def nearest(
+    proposal: Proposal,
+    X: list[list[float]],
+    sources: list[int],
+    grids: tuple[np.ndarray | None, ...],
+    fixed: np.ndarray = FREE,
+) -> tuple[int, list[float]]:
+    domain = Domain(grids, np.zeros(len(grids), dtype=bool))
+    found = nearest_unasked(
+        proposal,
+        np.array(X).reshape(len(X), len(grids)),
+        np.array(sources),
+        domain,
+        fixed=fixed,
+        allowed=(0, 1),
+        rng=np.random.default_rng(0),
+    )
+    return found.source, found.x.tolist()
+
+
+def test_what_is_new_stays() -> None:
+    proposal = Proposal(1, np.array([0.5]))
+    assert nearest(proposal, [[0.5], [1 / 6]], [0, 1], (THREE,)) == (1, [0.5])
+
+
+def test_the_nearest_that_is_left_on_the_source_then_on_another() -> None:
+    proposal = Proposal(0, np.array([1 / 6]))
+    X = [[x] for x in THREE]
+    assert nearest(proposal, X[:1], [0], (THREE,)) == (0, [1 / 2])
+    assert nearest(proposal, X, [0, 0, 0], (THREE,)) == (1, [1 / 6])
+    # Nothing is left: it is repeated.
+    assert nearest(proposal, [*X, *X], [0, 0, 0, 1, 1, 1], (THREE,)) == (0, [1 / 6])
+    assert nearest(proposal, X[:1], [0], (THREE,), fixed=THREE[:1]) == (1, [1 / 6])
+
+
+@pytest.mark.parametrize("grids", [(None, THREE), (None, None)])
+def test_a_continuous_space_always_has_a_new_one_near(
+    grids: tuple[np.ndarray | None, ...],
+) -> None:
+    proposal = Proposal(0, np.array([0.4, 0.5]))
+    free = np.full(2, np.nan)
+    source, x = nearest(proposal, [[0.4, 0.5]], [0], grids, fixed=free)
+    assert source == 0
+    assert 0.0 < np.abs(x - proposal.x).sum() < 0.05
+    fixed = np.array([0.4, np.nan])
+    _, x = nearest(proposal, [[0.4, 0.5]], [0], grids, fixed=fixed)
+    assert x[0] == 0.4 and x[1] != 0.5
