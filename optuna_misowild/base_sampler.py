@@ -107,7 +107,7 @@ class MethodSampler(BaseSampler):
     ) -> dict[str, BaseDistribution]:
         view = self.view(study)
         space = dict(view.space)
-        if space and view.sources.distribution is not None:
+        if (space or view.has_only_sources) and view.sources.distribution is not None:
             space[self._settings.source] = view.sources.distribution
         return space
 
@@ -244,7 +244,7 @@ class MethodSampler(BaseSampler):
         another study of the same seed are at the same rows. While the space is not known, any
         row counts as new.
         """
-        if not view.space:
+        if not view.space and not view.has_only_sources:
             return lambda source, row: True
         X, sources = view.asked()
         entropy, n_rows = self._entropy(view.study), self._n_startup_trials
@@ -265,7 +265,9 @@ class MethodSampler(BaseSampler):
         rng = np.random.default_rng([self._entropy(view.study), trial.number, revision])
         allowed = self._allowed_sources(view, fixed)
         location = encode_known(view.space, fixed)
-        if revision < _MAX_REVISIONS:
+        if view.has_only_sources:
+            proposal = Proposal(allowed[0], location)
+        elif revision < _MAX_REVISIONS:
             proposal = self._method.propose(
                 view.observations, view.domain, rng=rng, sources=allowed, fixed=location
             )

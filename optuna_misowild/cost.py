@@ -115,7 +115,8 @@ def fit_paper_cost(
     gp = fit_gp(X, cost, smoothness=1.5, ard=False, categorical=categorical, warm_start=warm_start)
     parameters = _fields(gp)
     if len(cost) == 0:
-        parameters.update(mean=default, amplitude=default**2)
+        amplitude = max(default**2, float(np.finfo(np.float64).tiny))
+        parameters.update(mean=default, amplitude=amplitude)
     return PaperCost(**parameters)
 
 

@@ -65,7 +65,8 @@ def recommend(study: Study, *, sampler: MethodSampler | None = None) -> Recommen
             parameter and the preferred source that the trials record.
 
     Raises:
-        ValueError: If no trial has finished with a value.
+        ValueError: If no trial that the method learns from has finished with a value;
+            cost-cooling learns from the preferred source only.
     """
     if sampler is None:
         sampler = sampler_of(study)
@@ -77,8 +78,9 @@ def recommend(study: Study, *, sampler: MethodSampler | None = None) -> Recommen
         incumbent = sampler.method.recommend(seen, view.domain)
     if incumbent is None:
         raise ValueError(
-            "There is nothing to recommend yet: none of the study's "
-            f"{len(view.trials)} trials has finished with a value and meets its constraints."
+            f"There is nothing to recommend yet: none of the study's {len(view.trials)} trials, "
+            f"as far as {type(sampler.method).__name__} learns from them, has finished with a "
+            "value and meets its constraints."
         )
     sources = view.sources
     number = int(view.observations.trial[incumbent.index])

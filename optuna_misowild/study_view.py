@@ -108,6 +108,16 @@ class StudyView:
         }
 
     @cached_property
+    def has_only_sources(self) -> bool:
+        """Whether there is nothing to choose but the source."""
+        completed = [t.distributions for t in self.trials if t.state == TrialState.COMPLETE]
+        return any(completed) and all(
+            name == self.settings.source or distribution.single()
+            for distributions in completed
+            for name, distribution in distributions.items()
+        )
+
+    @cached_property
     def domain(self) -> Domain:
         """The space as the numerical layer sees it."""
         return domain_of(self.space)
@@ -146,7 +156,7 @@ class StudyView:
         """
         seen = self.observations
         X, source = [seen.X], [seen.source]
-        if self.sources.distribution is not None:
+        if self.sources.distribution is not None and self.space:
             name = self.sources.name
             without = {t.number for t in self.trials if t.state.is_finished()} - {
                 t.number for t in self.trials if name in t.params

@@ -8,8 +8,22 @@ import os
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 
+import hypothesis
 import optuna
 import pytest
+
+
+# The same few examples at every run, unless HYPOTHESIS_PROFILE=long, or pytest's option
+# --hypothesis-profile=long, asks for new ones for several minutes.
+hypothesis.settings.register_profile("short", derandomize=True, max_examples=25, deadline=None)
+hypothesis.settings.register_profile(
+    "long",
+    max_examples=3000,
+    deadline=None,
+    suppress_health_check=list(hypothesis.HealthCheck),
+    print_blob=True,
+)
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "short"))
 
 
 @pytest.fixture(autouse=True)

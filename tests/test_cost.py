@@ -170,6 +170,13 @@ def test_costs_that_are_all_zero():
     assert np.all(fit_paper_cost(points(5), np.zeros(5)).upper(points()) < 0.04)
 
 
+@pytest.mark.parametrize("default", [1e-300, 1e100])
+def test_a_source_without_a_cost_among_extreme_ones(default):
+    model = fit_paper_cost(np.empty((0, 1)), np.empty(0), default=default)
+    upper = model.upper(np.array([[0.5]]))[0]
+    assert default <= upper < np.inf
+
+
 def test_a_source_without_a_cost():
     nowhere, nothing = np.empty((0, 2)), np.empty(0)
     paper = fit_paper_cost(nowhere, nothing, default=30.0)
