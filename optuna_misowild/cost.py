@@ -63,10 +63,14 @@ class LogCost(GaussianProcess):
     def mean_and_std(
         self, X: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the mean and the standard deviation of c_s at X (m, d), each (m,)."""
+        """Return the mean and the standard deviation of c_s at X (m, d), each (m,).
+
+        exp(m + v/2) and its product with √(exp(v) − 1), or the largest number there is.
+        """
         mean, variance = self.predict(X)
         expected: NDArray[np.float64] = np.exp(np.minimum(mean + 0.5 * variance, _LARGEST_LOG))
-        return expected, expected * np.sqrt(np.expm1(variance))
+        deviation: NDArray[np.float64] = np.exp(np.minimum(mean + variance, _LARGEST_LOG))
+        return expected, deviation * np.sqrt(-np.expm1(-variance))
 
     def log_expected_power(self, X: NDArray[np.float64], exponent: float) -> NDArray[np.float64]:
         """Return log E[c_s(x)^exponent] at X (m, d), shape (m,).

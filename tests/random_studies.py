@@ -102,7 +102,8 @@ class Setting:
     def sampler(self) -> BaseSampler:
         """A new sampler."""
         if self.kind == "carbo":
-            return CarboCoolingSampler(alpha=1.0, **self.arguments)
+            arguments = {k: v for k, v in self.arguments.items() if k != "query_sources"}
+            return CarboCoolingSampler(alpha=1.0, **arguments)
         return MisoWildSampler(method=self.kind, **self.arguments, warn_independent_sampling=False)
 
     def study(self, trials: Sequence[FrozenTrial] = ()) -> optuna.Study:
@@ -117,6 +118,14 @@ class Setting:
             trial._suggest(name, distribution)
         return trial.params
 
+    def queryable(self) -> set[int]:
+        """The choices of the source that may be asked, in Optuna's own numbers."""
+        assert self.sources is not None
+        choices = self.arguments.get("query_sources", self.sources.choices)
+        if self.kind == "carbo":
+            choices = [self.arguments.get("preferred_source", self.sources.choices[0])]
+        return {int(self.sources.to_internal_repr(choice)) for choice in choices}
+
     def is_inside(self, params: Mapping[str, Any]) -> bool:
         """Whether each parameter is a value of its distribution, and a plain one."""
         return all(
@@ -124,11 +133,6 @@ class Setting:
             and type(params[name]).__module__ == "builtins"
             for name, distribution in self.distributions.items()
         )
-
-
-def choice_indices(distribution: CategoricalDistribution) -> list[int]:
-    """The choices that Optuna can tell apart."""
-    return sorted({int(distribution.to_internal_repr(c)) for c in distribution.choices})
 
 
 @st.composite
@@ -149,6 +153,12 @@ def settings(draw: st.DrawFn, max_params: int = 4) -> Setting:
     }
     if sources is not None and draw(st.booleans()):
         arguments["preferred_source"] = draw(st.sampled_from(sources.choices))
+    if sources is not None and draw(st.booleans()):
+        others = draw(st.lists(st.sampled_from(sources.choices), max_size=3))
+        arguments["query_sources"] = [
+            arguments.get("preferred_source", sources.choices[0]),
+            *others,
+        ]
     if draw(st.booleans()):
         arguments["budget"] = draw(st.sampled_from([1e-3, 10.0, 1e6]))
     return Setting(

@@ -200,6 +200,15 @@ def test_costs_at_the_ends_of_the_range(values):
     assert all(np.all(np.isfinite(values)) for values in results)
 
 
+def test_mean_and_deviation_of_a_lognormal_by_hand():
+    mean, std = observed_once(LogCost, 3.0).mean_and_std(ONE)
+    assert mean == pytest.approx(math.exp(1.5 + 0.25))
+    assert std == pytest.approx(math.exp(1.75) * math.sqrt(math.exp(0.5) - 1.0))
+    for number in observed_once(LogCost, 3.0, amplitude=1e6).mean_and_std(np.zeros((1, 2))):
+        assert 1e300 < number < np.inf
+    assert observed_once(LogCost, 3.0, noise=0.0).mean_and_std(ONE)[1] == 0.0
+
+
 def test_a_median_beyond_the_range_of_numbers():
     model = dataclasses.replace(fit_log_cost(*skewed()), mean=1e4)
     assert np.all(np.isfinite(model.median(np.full((1, 2), 50.0))))

@@ -15,7 +15,6 @@ from optuna.trial import TrialState
 import pytest
 from random_studies import SOURCE
 from random_studies import Setting
-from random_studies import choice_indices
 from random_studies import histories
 from random_studies import objective_values
 from random_studies import settings
@@ -45,26 +44,29 @@ def key_of(setting: Setting, params: Mapping[str, Any]) -> Key:
 
 
 def keys_of(setting: Setting, trials: Sequence[FrozenTrial]) -> set[Key]:
-    """All queries so far, as far as they have suggested every parameter."""
+    """All queries so far, as far as they have suggested every parameter of several values."""
+    certain = {
+        name: getattr(distribution, "choices", (getattr(distribution, "low", None),))[0]
+        for name, distribution in setting.space.items()
+        if distribution.single()
+    }
     return {
-        key_of(setting, trial.params)
+        key_of(setting, {**certain, **trial.params})
         for trial in trials
-        if trial.params.keys() == setting.distributions.keys()
+        if trial.params and {*certain, *trial.params} == setting.distributions.keys()
     }
 
 
 def something_is_left(setting: Setting, asked: set[Key]) -> bool:
     """Whether there is a query that has not been asked, of a source that may be."""
-    counts = []
+    counts: list[float] = []
     for name, distribution in setting.distributions.items():
-        if isinstance(distribution, CategoricalDistribution):
-            if name == SOURCE and setting.kind == "carbo":
-                preferred = setting.arguments.get("preferred_source", distribution.choices[0])
-                index = distribution.to_internal_repr(preferred)
-                asked = {key for key in asked if key[0] == index}
-                counts.append(1)
-            else:
-                counts.append(len(choice_indices(distribution)))
+        if name == SOURCE:
+            asked = {key for key in asked if key[0] in setting.queryable()}
+            counts.append(len(setting.queryable()))
+        elif isinstance(distribution, CategoricalDistribution):
+            choices = distribution.choices
+            counts.append(len({distribution.to_internal_repr(choice) for choice in choices}))
         else:
             count = n_values(distribution)
             counts.append(1 if distribution.single() else math.inf if count is None else count)
@@ -85,6 +87,8 @@ def test_suggestions_are_inside_and_new(
         trial = study.ask()
         params = setting.suggest(trial)
         assert setting.is_inside(params)
+        if setting.sources is not None:
+            assert key_of(setting, params)[0] in setting.queryable()
         if is_known and something_is_left(setting, asked):
             assert key_of(setting, params) not in asked
         study.tell(trial, value)
@@ -101,5 +105,6 @@ def test_the_same_seed_and_trials_give_the_same(
         for _ in range(2):
             trial = study.ask()
             suggested.append(key_of(setting, setting.suggest(trial)))
+            trial.set_user_attr("cost", 1.0)  # Its time would never be the same.
             study.tell(trial, value)
     assert suggested[:2] == suggested[2:]
