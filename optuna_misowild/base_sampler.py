@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 import time
 from typing import TYPE_CHECKING
 from typing import Any
@@ -217,23 +218,24 @@ class MethodSampler(BaseSampler):
         observations = view.design_observations
         allowed = self._allowed_sources(view, fixed)
         is_new = self._new_slots(view, fixed)
-        wanted = [
+        wanted = (
             pair
             for pair in self._method.design(observations, self._n_startup_trials)
             if pair[0] in allowed and is_new(*pair)
-        ]
+        )
         # Earlier trials that have just been started take the slots before this one's, whether
         # or not they have got to say so: workers that ask at once get different slots.
         assert view.asking is not None
         ahead = sum(records.is_undecided(t) for t in view.trials if t.number < view.asking)
-        if ahead < len(wanted):
-            return wanted[ahead]
+        first = list(islice(wanted, ahead + 1))
+        if ahead < len(first):
+            return first[ahead]
         needed = (0,) if 0 in allowed else allowed
         if np.isin(observations.source[observations.has_value], needed).any():
             return None
         # Nothing to build a model on yet: one more location of the (preferred) source.
         taken = observations.row[observations.source == allowed[0]]
-        row = max(int(taken.max(initial=-1)) + 1, self._n_startup_trials) + ahead - len(wanted)
+        row = max(int(taken.max(initial=-1)) + 1, self._n_startup_trials) + ahead - len(first)
         rows = range(row, row + _MAX_ROWS)
         return next(((allowed[0], row) for row in rows if is_new(allowed[0], row)), None)
 
