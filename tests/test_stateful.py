@@ -122,7 +122,6 @@ class Study(RuleBasedStateMachine):
         recommendation = recommend(self.study)
         assert recommendation.trial is not None
         assert recommendation.trial.state == TrialState.COMPLETE
-        sources = self.setting.sources
         of_preferred = [
             t
             for t in self.study.get_trials(deepcopy=False, states=[TrialState.COMPLETE])
@@ -130,6 +129,7 @@ class Study(RuleBasedStateMachine):
         ]
         if of_preferred and KINDS[sampler] != "paper":
             assert recommendation.verified
+        sources = view.sources.distribution  # None until a trial has named its source.
         if recommendation.verified and sources is not None:
             preferred = self.setting.arguments.get("preferred_source", sources.choices[0])
             assert recommendation.source == preferred
