@@ -124,20 +124,22 @@ def test_twelve_sources() -> None:
     assert cumulated_cost(study) < 30.0
 
 
-def test_a_source_of_a_millionth_of_the_cost_does_not_take_over() -> None:
+@pytest.mark.parametrize("shift", [0.0, 0.05])
+def test_a_source_of_a_millionth_of_the_cost_does_not_take_over(shift: float) -> None:
     def objective(trial: optuna.Trial) -> float:
         preferred = two_sources(trial, cost=1e-6)
         x = trial.suggest_float("x", 0.0, 1.0)
-        return (x - 0.3) ** 2 if preferred else (x - 0.35) ** 2 - 0.05
+        return (x - 0.3) ** 2 if preferred else (x - 0.3 - shift) ** 2 - shift
 
     study = optimise(objective, 25)
     asked = queries_of(study)
     assert 4 <= asked["full"] <= 8
     assert study.best_params["source"] == "full"
     assert study.best_params["x"] == pytest.approx(0.3, abs=0.03)
-    # It never goes for long without the preferred source.
-    gaps = "".join(t.params["source"][0] for t in study.trials).split("f")
-    assert max(map(len, gaps)) <= 11
+    # It never goes for long without the preferred source: ten queries, after the initial design.
+    chosen = [t for t in study.trials if "misowild:row" not in t.system_attrs]
+    gaps = "".join(t.params["source"][0] for t in chosen).split("f")
+    assert max(map(len, gaps)) <= 10
 
 
 def test_a_source_of_a_million_times_the_cost_is_asked_once() -> None:
@@ -332,8 +334,9 @@ def test_of_two_places_that_are_both_hopeless_the_cheap_one_is_better(kind: str)
     sampler = sampler_of(kind)
     study = optuna.create_study(sampler=sampler)
     for i in range(14):
-        study.enqueue_trial({"x": i / 13, "dear": i % 2 == 0})
+        study.enqueue_trial({"x": i // 2 / 6, "dear": i % 2 == 0})
     study.optimize(objective, n_trials=14)
     model = sampler.model(study)
     cheap, dear = (model.acquisition({"x": 0.9, "dear": dear}) for dear in (False, True))
-    assert dear < cheap < 0.0
+    assert cheap < 0.0
+    assert cheap - dear == pytest.approx(math.log(100.0), rel=0.1)
