@@ -1,4 +1,4 @@
-"""Plotly figures as files: HTML to look into, PNG to print."""
+"""Figures as files: HTML to look into, PNG to print."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 import sys
 
+import optuna
 import plotly.graph_objects as go
 import plotly.io as pio
+
+from optuna_misowild import visualization
 
 
 def write_figures(
@@ -49,6 +52,27 @@ def write_figures(
         print(_advice(error), file=sys.stderr)
         return pages
     return pages + pictures
+
+
+def write_study(study: optuna.Study, directory: Path | str) -> list[Path]:
+    """Write the figures of a study that :mod:`optuna_misowild.visualization` has.
+
+    Args:
+        study: The study.
+        directory: Where to write them; made if it does not exist.
+
+    Returns:
+        The files written.
+    """
+    plots = {name: getattr(visualization, name) for name in visualization.__all__}
+    return write_figures(
+        {
+            name.removeprefix("plot_").replace("_", "-"): plot(study)
+            for name, plot in plots.items()
+            if name.startswith("plot_")
+        },
+        directory,
+    )
 
 
 def _advice(error: Exception) -> str:

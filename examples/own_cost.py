@@ -13,13 +13,14 @@ import argparse
 import time
 
 import optuna
+from report import print_summary
+from report import print_trial
 from sklearn.datasets import load_digits
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import cross_val_score
 
 from optuna_misowild import CostBudgetCallback
 from optuna_misowild import MisoWildSampler
-from optuna_misowild import cumulated_cost
 from optuna_misowild import stratified_sources
 
 
@@ -44,15 +45,6 @@ def objective(trial: optuna.Trial) -> float:
     return accuracy
 
 
-def print_trial(study: optuna.Study, trial: optuna.trial.FrozenTrial) -> None:
-    print(
-        f"trial {trial.number:3d}   {trial.params['source']:>4} of the data   "
-        f"accuracy {trial.value:.4f}   {trial.user_attrs['cost']:.4f} cents   "
-        f"total {cumulated_cost(study):.4f} cents",
-        flush=True,
-    )
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--budget", type=float, default=1.0, help="in cents")
@@ -68,10 +60,7 @@ def main() -> None:
     )
     study.optimize(objective, callbacks=[print_trial, CostBudgetCallback(args.budget)])
 
-    print(f"\nBest on all the data: {study.best_params}, accuracy {study.best_value:.4f}")
-    print(f"{len(study.trials)} trials have cost {cumulated_cost(study):.3f} cents.")
-    expected, _ = study.sampler.model(study).predict_cost([t.params for t in study.trials])
-    print(f"On all the data they would have cost about {expected.sum():.3f}, by the cost model.")
+    print_summary(study, unit="cents")
 
 
 if __name__ == "__main__":

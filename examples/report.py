@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 import math
 from typing import Any
 
 import optuna
+from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial
 from optuna.trial import TrialState
 
@@ -27,7 +27,7 @@ def print_trial(study: optuna.Study, trial: FrozenTrial) -> None:
 
 
 def print_summary(study: optuna.Study, *, unit: str = "s") -> None:
-    """Print the recommendation, the sources asked, and what they saved.
+    """Print the recommendation, how sure the model is of it, and what was spent on which source.
 
     Args:
         study: A study with a sampler of this package.
@@ -35,21 +35,26 @@ def print_summary(study: optuna.Study, *, unit: str = "s") -> None:
     """
     best = recommend(study)
     print(f"\nRecommended: {_text(best.params)}")
+    model = study.sampler.model(study)
+    mean, std = model.predict(best.params)
+    if study.direction == StudyDirection.MAXIMIZE:  # Models always minimise.
+        mean = -mean
     if best.verified:
         print(f"Value: {best.value:.4f}, observed on the preferred source")
-    else:
-        print(f"Value: {best.value:.4f} ± {best.std:.4f} by the model; not verified yet")
+    print(f"The model expects {mean:.4f} ± {std:.4f} there")
 
     # Trials that were added from elsewhere have cost this study nothing.
     trials = [trial for trial in study.trials if "cost" in trial.user_attrs]
-    asked = Counter(trial.params.get("source") for trial in trials)
-    print("Trials: " + ", ".join(f"{n} x {source}" for source, n in asked.items()))
-    print(f"Cost of these {len(trials)} trials: {cumulated_cost(study):.1f} {unit}")
-
-    # What the same parameters would have cost on the preferred source, by the model of its costs.
-    model = study.sampler.model(study)
-    mean, _ = model.predict_cost([trial.params for trial in trials])
-    print(f"All of them on the preferred source: about {mean.sum():.1f} {unit}, by the cost model")
+    total = cumulated_cost(study)
+    print(f"Cost of these {len(trials)} trials: {total:.2f} {unit}, of which")
+    spent: dict[Any, list[float]] = {}
+    for trial in trials:
+        spent.setdefault(trial.params.get("source"), []).append(trial.user_attrs["cost"])
+    for source, costs in sorted(spent.items(), key=lambda item: -sum(item[1])):
+        print(
+            f"  {source!s:>11}   {len(costs):3d} queries   {sum(costs):8.2f} {unit}   "
+            f"{sum(costs) / total:6.1%}"
+        )
 
 
 def _text(params: dict[str, Any]) -> str:

@@ -9,6 +9,8 @@ from typing import Any
 
 from optuna.trial import TrialState
 
+from optuna_misowild.visualization.source_worth import source_worths
+
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,7 +36,9 @@ def note_of(look: Look, *, before: str = "") -> str:
 
 
 def _sources(look: Look) -> str:
-    lines = ["| source | queries | cost | share | best value |", "|---|--:|--:|--:|--:|"]
+    lines = ["| source | queries | cost | share | best value | verdict |"]
+    lines.append("|---|--:|--:|--:|--:|---|")
+    worths = source_worths(look) if look.valued and look.model is not None else {}
     best_of = max if look.is_maximised else min
     for source, label in enumerate(look.labels):
         own = [query for query in look.queries if query.source == source]
@@ -42,8 +46,9 @@ def _sources(look: Look) -> str:
         share = f"{cost / look.view.spent:.0%}" if look.view.spent > 0.0 else ""
         values = [q.value for q in own if math.isfinite(q.value) and q.feasible]
         best = f"{best_of(values):.6g}" if values else ""
+        verdict = worths[source].verdict if source > 0 and source in worths else ""
         name = f"**{_escape(label)}** (preferred)" if source == 0 else _escape(label)
-        lines.append(f"| {name} | {len(own)} | {cost:.4g} | {share} | {best} |")
+        lines.append(f"| {name} | {len(own)} | {cost:.4g} | {share} | {best} | {verdict} |")
     return "\n".join(lines)
 
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 import os
 from pathlib import Path
+import re
 import shutil
 import sys
 import threading
@@ -53,6 +54,9 @@ def test_figures_and_a_note(study: optuna.Study) -> None:
     spent = sum(trial.user_attrs["cost"] for trial in study.trials)
     assert f"| **full** (preferred) | {n_full} | {2.5 * n_full:.4g} |" in note
     assert f"| cheap\\|10% | {12 - n_full} |" in note
+    assert re.search(
+        r"cheap.*\| (worth|not worth|too few|cannot be)[a-z ]+ \|$", note, re.MULTILINE
+    )
     assert f"**Spent:** {spent:g} of 40 ({spent / 40:.0%}) by 12 complete trials." in note
     assert f"**Best verified:** {study.best_value:.6g} on full, by trial" in note
 

@@ -36,8 +36,9 @@ def plot_source_usage(study: Study, *, sampler: MethodSampler | None = None) -> 
     in the end.
 
     How to read it: a source that was asked often and took little of the money has been a cheap
-    guide. One that was asked at the start only was found not worth its cost.
-    :func:`plot_source_worth` says why.
+    guide. One that was asked at the start only was given up: it cost too much, or others told
+    more for the money. Whether it told anything is another question, which
+    :func:`plot_source_worth` answers as far as there are queries enough.
 
     Args:
         study: A study, finished or running.

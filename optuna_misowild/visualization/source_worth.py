@@ -2,47 +2,100 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from dataclasses import replace
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from optuna_misowild.methods.robust import RobustMethod
+from optuna_misowild.outliers import clip_outliers
+from optuna_misowild.threads import single_blas_thread
 from optuna_misowild.visualization._plotly import go
 from optuna_misowild.visualization.look import Look
 from optuna_misowild.visualization.look import empty_figure
 from optuna_misowild.visualization.look import no_model_figure
-from optuna_misowild.visualization.sample import spread_params
 
 
 if TYPE_CHECKING:
     from optuna.study import Study
 
     from optuna_misowild.base_sampler import MethodSampler
+    from optuna_misowild.observations import Observations
 
 
 _TITLE = "Source Worth Plot"
-_TOP = 1.4
-# Sources that cost more than this part of the preferred one are hardly ever worth it.
-_DEAR = RobustMethod.max_cost_ratio
-# In turn, since sources of nearly the same worth are common.
-_POSITIONS = ("bottom center", "top center")
-_SMALLEST, _LARGEST = 8.0, 40.0  # of the points, in pixels
+# Below that many queries, of the source or of the preferred one, no correlation is worth a word.
+_FEWEST = 5
+_CONFIDENCE = 1.96  # Standard deviations of a normal distribution: 95 %.
+_TOP = 1.05
+_SMALLEST, _LARGEST = 9.0, 36.0  # Of the points, in pixels.
+_UNKNOWN = "#999999"
+_WORTH, _NOT_WORTH = "worth its cost", "not worth its cost"
+# What observations have per query.
+_ARRAYS = ("X", "source", "y", "cost", "pending", "trial", "row")
+
+
+@dataclass(frozen=True)
+class Worth:
+    """What the queries of a source have shown, compared with the preferred one.
+
+    Attributes:
+        n_queries: How often it has given a value.
+        share: Its part of what the study has cost.
+        cost: Cost of a query relative to the preferred source, the geometric mean over where it
+            was asked; NaN if it never was.
+        correlation: Of its values with the preferred source; NaN if there are too few.
+        low: Lower end of the 95 % interval of the correlation; −1 if there are too few.
+        high: Its upper end; 1 if there are too few.
+    """
+
+    n_queries: int
+    share: float
+    cost: float
+    correlation: float = math.nan
+    low: float = -1.0
+    high: float = 1.0
+
+    @property
+    def break_even(self) -> float:
+        """The correlation from which on a query tells more for the money than a preferred one."""
+        return math.sqrt(self.cost)
+
+    @property
+    def verdict(self) -> str:
+        """What can be said of it, of a source that is not the preferred one."""
+        if self.n_queries == 0:
+            return "never asked"
+        if not math.isfinite(self.correlation):
+            return "too few to tell"
+        if self.low > self.break_even:
+            return _WORTH
+        if self.high < self.break_even:
+            return _NOT_WORTH
+        return "cannot be told"
 
 
 def plot_source_worth(study: Study, *, sampler: MethodSampler | None = None) -> go.Figure:
-    """Plot how much each source tells of the preferred one, and what a query of it costs.
+    """Plot how much each source has told of the preferred one, and what its queries cost.
 
-    Across is the cost of a query as a part of that of the preferred source, by the cost models:
-    the geometric mean over the search space, on a logarithmic scale. Upwards is the correlation
-    of the source with the preferred one over the search space, by the objective model; what is
-    not known of their discrepancy counts as disagreement, so that a source that was hardly
-    asked is not taken for a perfect one. The area of a point is the number of queries.
+    Across is the cost of a query as a part of that of the preferred source, by the cost models,
+    on a logarithmic scale. Upwards is the correlation of the values of a source with what models
+    that have never seen one of its values expect of the preferred source at the same places: so
+    no source vouches for itself, and what these models do not know counts as disagreement. Both
+    are over the places where the source was asked. The bar is the 95 % interval of the
+    correlation (Fisher's), as if queries were independent. With less than five queries of the
+    source, or of the preferred one, there is no correlation to speak of: a hollow grey point,
+    at 0.
 
-    How to read it: high and far left is good. A source in the green region is worth its cost:
-    above the dashed line, a query tells more for the money than one of the preferred source,
-    since the square of the correlation, which is the part of the variance that it explains, is
-    larger than the relative cost; and it costs less than a third. All this is over the whole
-    space: near the optimum a source may tell less, see :func:`plot_discrepancy`.
+    How to read it: on the dashed line the square of the correlation, which is the part of the
+    variance that a query explains, is the relative cost. Above it, a query of the source tells
+    more for the money than one of the preferred source. A source is *worth its cost* if all of
+    its bar is above the line, *not worth its cost* if all of it is below, and otherwise it
+    *cannot be told*: filled points are those that can. The legend says it in words, with the
+    share of the money that went to each source. Where a source was asked near the optimum only,
+    the values differ less, and so the correlation is lower; :func:`plot_discrepancy` shows where
+    a source misleads.
 
     Args:
         study: A study, finished or running.
@@ -65,92 +118,156 @@ def source_worth_figure(look: Look) -> go.Figure:
         return no_model_figure(_TITLE, look)
     if len(look.modelled) == 1:
         return empty_figure(_TITLE, "There is no other source than the preferred one.")
+    preferred = look.labels[0]
+    worths = source_worths(look)
+    asked = [worth.cost for worth in worths.values() if math.isfinite(worth.cost)]
+    left, right = min([*asked, 0.1]) / 2.0, max([*asked, 1.0]) * 1.8
     figure = go.Figure(
         layout=go.Layout(
-            title=_TITLE,
-            xaxis={"title": f"Cost of a Query, Relative to {look.labels[0]}", "type": "log"},
-            yaxis={"title": f"Correlation with {look.labels[0]}", "zeroline": False},
-            showlegend=False,
+            title=f"{_TITLE}<br><sup>Bar: 95 % interval. Area: number of queries. Filled: the bar "
+            "tells. Dashed: as much for the money as one of "
+            f"{preferred}</sup>",
+            xaxis={
+                "title": f"Cost of a Query, Relative to {preferred}",
+                "type": "log",
+                "range": [math.log10(left), math.log10(right)],
+                "dtick": "D2",
+            },
+            yaxis={
+                "title": f"Correlation with {preferred}, Where Asked",
+                "zeroline": False,
+                "range": [min([-0.1, *(w.low for w in worths.values())]) - 0.05, _TOP],
+                "tickvals": [-1, -0.5, 0, 0.25, 0.5, 0.75, 1],
+            },
         )
     )
-    counts = np.bincount([q.source for q in look.queries], minlength=len(look.labels))
-    worths = [source_worth(look, source) for source in look.modelled]
-    by_cost = sorted(range(len(worths)), key=lambda i: worths[i])
-    for source, (cost, agreement) in zip(look.modelled, worths, strict=True):
-        label, count = look.labels[source], int(counts[source])
-        area = count / counts.max()
-        figure.add_trace(
-            go.Scatter(
-                x=[cost],
-                y=[agreement],
-                mode="markers+text",
-                marker={
-                    "color": look.colors[source],
-                    "size": _SMALLEST + (_LARGEST - _SMALLEST) * float(np.sqrt(area)),
-                    "opacity": 0.8,
-                },
-                text=[f"{label}<br>{count} {'query' if count == 1 else 'queries'}"],
-                textposition=_POSITIONS[by_cost.index(source) % 2],
-                name=label,
-                cliponaxis=False,
-                hovertemplate=f"{label}<br>relative cost: %{{x:.3g}}<br>correlation: %{{y:.3f}}"
-                "<extra></extra>",
-            )
-        )
-    _explain(figure, look.labels[0], worths)
+    _shade(figure, left)
+    most = max(1, *(worth.n_queries for worth in worths.values()))
+    # Neighbours on the axis of costs have their names on different sides.
+    by_cost = sorted(asked)
+    for source, worth in worths.items():
+        figure.add_trace(_point(look, source, worth, most, by_cost))
     return figure
 
 
-def _explain(figure: go.Figure, preferred: str, worths: list[tuple[float, float]]) -> None:
-    """Show where a source has to be to be worth its cost."""
-    left = min(cost for cost, _ in worths) / 3.0
-    bottom = min(-0.05, min(agreement for _, agreement in worths) - 0.2)
-    x = np.geomspace(left, _DEAR, 50)
+def _shade(figure: go.Figure, left: float) -> None:
+    """Show where a query tells more for the money than one of the preferred source."""
+    x = np.geomspace(left, 1.0, 60)
     even = np.sqrt(x).tolist()
-    line = go.Scatter(
-        x=x.tolist(), y=even, mode="lines", line={"color": "grey", "dash": "dash", "width": 1}
-    )
     area = go.Scatter(
-        x=[*x.tolist(), _DEAR, left],
-        y=[*even, _TOP, _TOP],
+        x=[*x.tolist(), 1.0, left],
+        y=[*even, 1.0, 1.0],
         fill="toself",
         fillcolor="rgba(44,160,44,0.12)",
         line={"width": 0},
         mode="lines",
     )
-    figure.add_traces([area.update(hoverinfo="skip"), line.update(hoverinfo="skip")])
-    # First, so that nothing lies under them.
-    figure.data = (*figure.data[-2:], *figure.data[:-2])
-    figure.add_annotation(
-        text=f"worth its cost: tells more for the money than {preferred}",
-        x=0.01,
-        y=0.99,
-        xref="paper",
-        yref="paper",
-        showarrow=False,
-        font={"color": "darkgreen"},
+    line = go.Scatter(
+        x=x.tolist(), y=even, mode="lines", line={"color": "grey", "dash": "dash", "width": 1}
     )
-    figure.update_layout(
-        xaxis={"range": [float(np.log10(left)), float(np.log10(2.0))], "dtick": "D2"},
-        yaxis={"range": [bottom, _TOP], "tickvals": [-1, -0.5, 0, 0.25, 0.5, 0.75, 1]},
+    figure.add_traces([trace.update(hoverinfo="skip", showlegend=False) for trace in (area, line)])
+
+
+def _point(look: Look, source: int, worth: Worth, most: int, by_cost: list[float]) -> go.Scatter:
+    label = look.labels[source]
+    queries = f"{worth.n_queries} {'query' if worth.n_queries == 1 else 'queries'}"
+    told = source == 0 or worth.verdict in (_WORTH, _NOT_WORTH)
+    known = source == 0 or math.isfinite(worth.correlation)
+    color = look.colors[source] if known else _UNKNOWN
+    spent = f", {worth.share:.0%} of the cost" if math.isfinite(worth.share) else ""
+    verdict = "" if source == 0 else f"<br>   {worth.verdict}"
+    name = f"{label}: {queries}{spent}{verdict}"
+    there = math.isfinite(worth.cost)
+    y = worth.correlation if known else 0.0
+    left = there and by_cost.index(worth.cost) % 2 == 0
+    return go.Scatter(
+        x=[worth.cost if there else None],
+        y=[y],
+        error_y={
+            "type": "data",
+            "symmetric": False,
+            "array": [worth.high - y],
+            "arrayminus": [y - worth.low],
+            "visible": known and source > 0,
+            "color": color,
+            "thickness": 1.5,
+        },
+        mode="markers+text",
+        marker={
+            "color": color if told else "white",
+            "size": _SMALLEST + (_LARGEST - _SMALLEST) * math.sqrt(worth.n_queries / most),
+            "line": {"color": color, "width": 2},
+            "opacity": 0.8,
+        },
+        text=[label],
+        textposition="middle left" if left else "middle right",
+        name=name,
+        legendrank=source,
+        cliponaxis=False,
+        hovertemplate=f"{name}<br>relative cost: {worth.cost:.3g}<br>correlation: "
+        f"{worth.correlation:.3f}, in [{worth.low:.2f}, {worth.high:.2f}]<extra></extra>",
     )
 
 
-def source_worth(look: Look, source: int) -> tuple[float, float]:
-    """Return the relative cost of a source, and its correlation with the preferred one."""
-    model = look.model
+def source_worths(look: Look) -> dict[int, Worth]:
+    """Return what is known of each source that the method has a model of."""
+    seen = look.view.observations
+    first = seen.valued(0)
+    total = look.queries[-1].spent
+    result = {}
+    for source in look.modelled:
+        rows = seen.valued(source)
+        own = [q.cost for q in look.queries if q.source == source and math.isfinite(q.cost)]
+        share = math.fsum(own) / total if total > 0.0 else math.nan
+        cost = 1.0 if source == 0 else _relative_cost(look, source)
+        interval = (1.0, 1.0, 1.0) if source == 0 else (math.nan, -1.0, 1.0)
+        if source > 0 and min(len(rows), len(first)) >= _FEWEST:
+            interval = _correlation(look, source)
+        result[source] = Worth(len(rows), share, cost, *interval)
+    return result
+
+
+def _relative_cost(look: Look, source: int) -> float:
+    """Return the geometric mean of the relative cost over where a source was asked."""
+    model, space = look.model, look.view.space
     assert model is not None
-    sample = spread_params(look.view)
-    preferred, choice = look.choice(0), look.choice(source)
-    costs = [np.abs(model.predict_cost(sample, c)[0]) for c in (choice, preferred)]
-    relative = float(np.exp(np.mean(np.log(costs[0]) - np.log(costs[1]))))
-    if source == 0:
-        return 1.0, 1.0
-    target, _ = model.predict(sample, preferred)
-    mean, std = model.predict(sample, choice)
-    discrepancy = model.discrepancy(sample, choice)
-    doubt = discrepancy[1] if isinstance(discrepancy, tuple) else std
-    total = target.std() * np.sqrt(mean.var() + np.mean(doubt**2))
-    if total == 0.0:
-        return relative, 0.0
-    return relative, float(np.mean((target - target.mean()) * (mean - mean.mean())) / total)
+    places = [
+        {name: query.trial.params[name] for name in space}
+        for query in look.valued
+        if query.source == source and space.keys() <= query.trial.params.keys()
+    ]
+    if not places:
+        return math.nan
+    costs = [np.abs(model.predict_cost(places, look.choice(s))[0]) for s in (source, 0)]
+    return float(np.exp(np.mean(np.log(costs[0]) - np.log(costs[1]))))
+
+
+def _correlation(look: Look, source: int) -> tuple[float, float, float]:
+    """Return the correlation of a source with the preferred one, and its 95 % interval.
+
+    Of its values with what the models that have never seen one of them expect of the preferred
+    source at the same places.
+    """
+    seen = look.view.observations
+    rows = seen.valued(source)
+    with_value = np.flatnonzero(seen.has_value)
+    y = seen.y.copy()
+    y[with_value] = clip_outliers(y[with_value], seen.source[with_value])
+    y, X = y[rows], seen.X[rows]
+    others = _without(seen, source)
+    with single_blas_thread():
+        mean, std = look.sampler.method.fit(others, look.view.domain).predict(X, 0)
+    total = math.sqrt(float(mean.var() + np.mean(std**2)) * float(y.var()))
+    r = float(np.mean((mean - mean.mean()) * (y - y.mean()))) / total if total > 0.0 else 0.0
+    r = min(max(r, -0.9999), 0.9999)
+    reach = _CONFIDENCE / math.sqrt(len(rows) - 3)
+    return r, math.tanh(math.atanh(r) - reach), math.tanh(math.atanh(r) + reach)
+
+
+def _without(seen: Observations, source: int) -> Observations:
+    """Return the observations of all other sources."""
+    rows = seen.source != source
+    return replace(
+        seen,
+        **{name: getattr(seen, name)[rows] for name in _ARRAYS},
+    )

@@ -1,0 +1,138 @@
+"""The figures of what was fitted, over the parameters."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from studies_to_see import SOURCES
+from studies_to_see import misleading_study
+from studies_to_see import six_d
+from studies_to_see import study_of
+from studies_to_see import traces
+from studies_to_see import two_d
+from studies_to_see import with_category
+
+from optuna_misowild import MisoWildSampler
+from optuna_misowild import recommend
+from optuna_misowild.visualization import plot_acquisition
+from optuna_misowild.visualization import plot_cost_model
+from optuna_misowild.visualization import plot_discrepancy
+from optuna_misowild.visualization import plot_objective_model
+
+
+@pytest.mark.parametrize("direction", ["minimize", "maximize"])
+def test_slices_show_what_the_model_predicts(direction: str) -> None:
+    study = study_of(20, direction=direction)
+    sampler = MisoWildSampler()
+    model = sampler.model(study)
+    sign = -1.0 if direction == "maximize" else 1.0
+    figure = plot_objective_model(study, sampler=sampler)
+    assert figure.layout.xaxis.type == "linear"
+    for source in SOURCES:
+        band, line = traces(figure, source, "lines")
+        params = [{"x": x} for x in line.x]
+        mean, std = model.predict(params, source)
+        np.testing.assert_allclose(line.y, sign * mean, atol=2e-3)
+        n = len(line.x)
+        np.testing.assert_allclose(band.y[:n], sign * mean + std, atol=2e-3)
+        np.testing.assert_allclose(band.y[n:][::-1], sign * mean - std, atol=2e-3)
+        (points,) = traces(figure, source, "markers")
+        observed = [t.value for t in study.trials if t.params["source"] == source if t.value]
+        assert sorted(points.y) == sorted(observed)
+
+
+def test_slices_go_through_the_recommended_parameters() -> None:
+    study = study_of(20, six_d)
+    sampler = MisoWildSampler()
+    figure = plot_cost_model(study, ["y", "kind", "n"], sampler=sampler)
+    assert [figure.layout[f"xaxis{i}"].type for i in ("", 2, 3)] == ["log", "category", "linear"]
+    assert figure.layout.yaxis.type == "log"
+    assert figure.layout.xaxis2.categoryarray == ("a", "None", "True")
+    params = recommend(study, sampler=sampler).params
+    stars = traces(figure, "Recommended")
+    assert stars[0].x[0] == pytest.approx(params["y"], rel=1e-5)
+    assert stars[1].x[0] == str(params["kind"])
+    line = [t for t in traces(figure, "half", "lines") if t.xaxis == "x" and len(t.x) == 101][0]
+    expected, _ = sampler.model(study).predict_cost([{**params, "y": y} for y in line.x], "half")
+    np.testing.assert_allclose(line.y, expected, rtol=0.02)
+    assert list(traces(figure, "half", "lines")[-1].x) == [1, 2, 3, 4, 5, 6, 7, 8]
+
+
+def test_contours_show_what_the_model_predicts() -> None:
+    study = study_of(20, two_d)
+    sampler = MisoWildSampler()
+    figure = plot_objective_model(study, ["y", "x"], sampler=sampler)
+    contours = [trace for trace in figure.data if trace.type == "contour"]
+    assert len(contours) == 6  # The mean and the standard deviation of each source.
+    model = sampler.model(study)
+    for source, mean, std in zip(SOURCES, contours[:3], contours[3:], strict=True):
+        params = [{"y": y, "x": x} for x in mean.y for y in mean.x]
+        expected = model.predict(params, source)
+        np.testing.assert_allclose(np.ravel(mean.z), expected[0], atol=3e-3)
+        np.testing.assert_allclose(np.ravel(std.z), expected[1], atol=3e-3)
+    assert figure.layout.xaxis.type == "log"
+    assert figure.layout.yaxis.type == "linear"
+    assert figure.layout.coloraxis.reversescale  # Good is dark.
+    assert [a.text for a in figure.layout.annotations[:3]] == list(SOURCES)
+
+
+def test_contours_of_costs_are_logarithms() -> None:
+    study = study_of(20, two_d)
+    sampler = MisoWildSampler()
+    figure = plot_cost_model(study, sampler=sampler)
+    contour = [trace for trace in figure.data if trace.type == "contour"][2]
+    params = [{"x": x, "y": y} for y in contour.y for x in contour.x]
+    expected, _ = sampler.model(study).predict_cost(params, "tenth")
+    np.testing.assert_allclose(10.0 ** np.ravel(contour.z).astype(float), expected, rtol=0.02)
+    ticks = figure.layout.coloraxis.colorbar
+    assert ticks.ticktext[ticks.tickvals.index(-1.0)] == "0.1"
+
+
+def test_a_category_makes_a_heat_map() -> None:
+    figure = plot_objective_model(study_of(20, with_category))
+    maps = [trace for trace in figure.data if trace.type == "heatmap"]
+    assert len(maps) == 6
+    assert maps[0].x == ("a", "b")
+
+
+def test_discrepancy_takes_out_what_is_the_same_everywhere() -> None:
+    figure = plot_discrepancy(misleading_study())
+    right = next(t for t in figure.data if t.name.startswith("right: ") and t.line.width)
+    wrong = next(t for t in figure.data if t.name.startswith("wrong: ") and t.line.width)
+    assert right.name == "right: ρ = 1, +3"
+    assert np.abs(right.y).max() < 0.1
+    assert np.abs(wrong.y).max() > 0.5
+
+
+def test_discrepancy_of_a_single_source() -> None:
+    figure = plot_discrepancy(study_of(10, sources=()))
+    assert "no other source" in figure.layout.annotations[0].text
+
+
+def test_acquisition_points_at_what_the_sampler_would_ask() -> None:
+    sampler = MisoWildSampler(seed=0)
+    study = misleading_study()
+    figure = plot_acquisition(study, sampler=sampler)
+    assert figure.layout.title.text.split("<br>")[1].startswith("<sup>Next: ")
+    (star,) = traces(figure, "Next")
+    study.sampler = sampler
+    trial = study.ask(dict(study.trials[0].distributions))
+    assert f"Next: {trial.params['source']} at x = " in figure.layout.title.text
+    assert star.x[0] == pytest.approx(trial.params["x"], abs=0.02)
+
+
+def test_acquisition_during_the_initial_design() -> None:
+    sampler = MisoWildSampler(seed=0)
+    study = study_of(1, sampler=sampler)
+    figure = plot_acquisition(study)
+    assert "by the initial design" in figure.layout.title.text
+    assert not traces(figure, "Next")
+    trial = study.ask(dict(study.trials[0].distributions))
+    assert f"Next: {trial.params['source']}, by" in figure.layout.title.text
+
+
+def test_only_what_may_be_asked_has_an_acquisition() -> None:
+    study = study_of(20, two_d)
+    figure = plot_acquisition(study, sampler=MisoWildSampler(query_sources=["full", "tenth"]))
+    captions = [annotation.text.split(":")[0] for annotation in figure.layout.annotations]
+    assert captions == ["full", "tenth"]
