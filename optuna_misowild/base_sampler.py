@@ -14,6 +14,7 @@ from optuna.trial import TrialState
 
 from optuna_misowild import arguments
 from optuna_misowild import records
+from optuna_misowild.advice import Advice
 from optuna_misowild.design import latin_hypercube_coordinate
 from optuna_misowild.exhaustion import is_asked
 from optuna_misowild.exhaustion import nearest_unasked
@@ -87,9 +88,9 @@ class MethodSampler(BaseSampler):
             "warn_independent_sampling", warn_independent_sampling
         )
         self._seed = None if seed is None else arguments.integer("seed", seed, least=0)
-        # What has been looked at, or said to the user already, and need not be said again.
-        self._checked_trials: set[tuple[int, int]] = set()
-        self._warned_budget = False
+        self._advice = Advice(
+            type(self).__name__, self._settings, self._method, self._n_startup_trials
+        )
 
     def reseed_rng(self) -> None:
         # Nothing of our own to reseed: every trial has a random stream of its own, given by the
@@ -140,7 +141,8 @@ class MethodSampler(BaseSampler):
                 self._entropy(study), param_name, slot[1], self._n_startup_trials
             )
             return from_unit(param_distribution, u)
-        self._warn_independent(study, trial, param_name)
+        if self._warn_independent_sampling:
+            self._advice.independent_sampling(study, trial, param_name)
         if self._independent_sampler is not None:
             return self._independent_sampler.sample_independent(
                 study, trial, param_name, param_distribution
@@ -158,6 +160,7 @@ class MethodSampler(BaseSampler):
         # The objective has been paid for: whatever goes wrong here must not lose the trial.
         try:
             self._record(study, trial)
+            self._advice.after_trial(study, trial, state)
             if self._independent_sampler is not None:
                 self._independent_sampler.after_trial(study, trial, state, values)
         except Exception as error:
@@ -168,9 +171,9 @@ class MethodSampler(BaseSampler):
 
     def _record(self, study: Study, trial: FrozenTrial) -> None:
         cost_attr = self._settings.cost_attr
-        if cost_attr in trial.user_attrs:
-            self._warn_malformed(study, [trial])
-        elif not records.has_own_unit(records.all_trials(study), cost_attr):
+        if cost_attr not in trial.user_attrs and not records.has_own_unit(
+            records.all_trials(study), cost_attr
+        ):
             records.write_duration_as_cost(study, trial, cost_attr)
         distribution = trial.distributions.get(self._settings.source)
         index = self._settings.sources(distribution).of_trial(trial.params)
@@ -191,8 +194,7 @@ class MethodSampler(BaseSampler):
         for revision in range(_MAX_REVISIONS + 1):
             view = StudyView(study, self._settings, asking=trial.number)
             if revision == 0:
-                self._warn_malformed(study, view.trials)
-                self._warn_spent_budget(view)
+                self._advice.before_suggestion(view)
             slot = self._design_slot(view, fixed)
             if slot is not None:
                 # Through `sample_independent`, parameter by parameter: not all are known yet.
@@ -299,46 +301,6 @@ class MethodSampler(BaseSampler):
     def _entropy(self, study: Study) -> int:
         return records.study_seed(study) if self._seed is None else self._seed
 
-    # What is said to the user.
-
-    def _warn_malformed(self, study: Study, trials: Sequence[FrozenTrial]) -> None:
-        """Warn once of each trial whose records or cost make no sense."""
-        for trial in trials:
-            key = id(study._storage), trial._trial_id
-            if key in self._checked_trials:
-                continue
-            problems = (
-                records.malformed(trial),
-                records.malformed_cost(trial, self._settings.cost_attr),
-            )
-            said = " ".join(problem for problem in problems if problem is not None)
-            if said:
-                records.logger.warning(said)
-            if said or trial.state.is_finished():
-                self._checked_trials.add(key)
-
-    def _warn_spent_budget(self, view: StudyView) -> None:
-        budget = self._settings.budget
-        if budget is None or self._warned_budget or view.spent < budget:
-            return
-        self._warned_budget = True
-        records.logger.warning(
-            f"The budget of {budget:g} is spent: the trials so far have cost {view.spent:g}. "
-            f"{type(self).__name__} goes on without regard to cost. Use `CostBudgetCallback` to "
-            "stop a study in time."
-        )
-
-    def _warn_independent(self, study: Study, trial: FrozenTrial, param_name: str) -> None:
-        if not self._warn_independent_sampling:
-            return
-        if not any(t.state == TrialState.COMPLETE for t in records.all_trials(study)):
-            return
-        records.logger.warning(
-            f"The parameter {param_name!r} of trial {trial.number} is sampled independently of "
-            f"the others by {type(self).__name__}, because not all trials have it (or not with "
-            "the same range). Set `warn_independent_sampling=False` if this is intended."
-        )
-
     # Looking inside.
 
     @property
@@ -350,6 +312,11 @@ class MethodSampler(BaseSampler):
     def n_startup_trials(self) -> int:
         """Number of rows of the initial design."""
         return self._n_startup_trials
+
+    @property
+    def budget(self) -> float | None:
+        """The total cost that may be spent, or None."""
+        return self._settings.budget
 
     def view(self, study: Study) -> StudyView:
         """Return what the sampler knows of a study as it is now."""

@@ -10,9 +10,14 @@ import numpy as np
 from optuna.trial import TrialState
 
 from optuna_misowild import arguments
+from optuna_misowild.advice import OncePerStudy
 from optuna_misowild.cost import fit_log_cost
 from optuna_misowild.cost import typical_cost
+from optuna_misowild.records import all_trials
 from optuna_misowild.records import costs
+from optuna_misowild.records import logger
+from optuna_misowild.records import malformed_cost
+from optuna_misowild.study_sampler import own_sampler_of
 from optuna_misowild.study_view import Settings
 from optuna_misowild.study_view import StudyView
 
@@ -23,6 +28,8 @@ if TYPE_CHECKING:
 
 
 RUNNING = ("ignore", "elapsed", "predict")
+# So many finished trials without a usable cost are no accident.
+_MIN_MALFORMED = 3
 
 
 def cumulated_cost(study: Study, *, cost_attr: str = "cost") -> float:
@@ -52,7 +59,9 @@ class CostBudgetCallback:
 
         .. code-block:: python
 
-            study.optimize(objective, callbacks=[CostBudgetCallback(3600)])
+            callback = CostBudgetCallback(3600)
+            if not callback.is_spent(study):  # As it may be when a study is resumed.
+                study.optimize(objective, callbacks=[callback])
 
     Args:
         budget: The total cost that may be spent, in the unit of the costs.
@@ -80,8 +89,11 @@ class CostBudgetCallback:
         if running not in RUNNING:
             raise ValueError(f"`running` must be one of {RUNNING}, but got {running!r}.")
         self._running = running
+        self._once = OncePerStudy()
 
     def __call__(self, study: Study, trial: FrozenTrial) -> None:
+        self._warn_other_budget(study)
+        self._warn_no_cost(study)
         if self.is_spent(study):
             study.stop()
 
@@ -93,6 +105,39 @@ class CostBudgetCallback:
         elif spent < self._budget and self._running == "predict":
             spent += _predicted(study, self._settings)
         return spent >= self._budget
+
+    # What is said to the user.
+
+    def _warn_other_budget(self, study: Study) -> None:
+        sampler = own_sampler_of(study)
+        if sampler is None or sampler.budget is None or math.isclose(sampler.budget, self._budget):
+            return
+        if self._once.first(study, "other budget"):
+            logger.warning(
+                f"The sampler plans with `budget={sampler.budget:g}`, but `CostBudgetCallback` "
+                f"stops the study at {self._budget:g}. Give both the same budget."
+            )
+
+    def _warn_no_cost(self, study: Study) -> None:
+        """Warn if nothing counts as spent, since all costs are malformed.
+
+        The seconds are known, but are not the unit that the budget is in.
+        """
+        if self._once.is_said(study, "no cost"):
+            return
+        cost_attr = self._settings.cost_attr
+        finished = [t for t in all_trials(study) if t.state.is_finished()]
+        if len(finished) < _MIN_MALFORMED or any(
+            malformed_cost(trial, cost_attr) is None for trial in finished
+        ):
+            return
+        if self._once.first(study, "no cost"):
+            logger.warning(
+                f"The budget of {self._budget:g} cannot be kept: none of the {len(finished)} "
+                f"finished trials has a usable cost, so that nothing counts as spent. In trial "
+                f"{finished[0].number} the user attribute {cost_attr!r} is "
+                f"{finished[0].user_attrs[cost_attr]!r}; it must be a finite number, 0 or more."
+            )
 
 
 def _elapsed(study: Study, settings: Settings) -> float:

@@ -28,13 +28,19 @@ def sampler_of(study: Study) -> MethodSampler:
     A study that is loaded to be looked at has Optuna's default sampler. Its trials still tell
     which parameter names the source, and which choice is the preferred one.
     """
+    own = own_sampler_of(study)
+    if own is not None:
+        return own
+    source, preferred = _recorded_source(all_trials(study))
+    return MisoWildSampler(source=source, preferred_source=preferred)
+
+
+def own_sampler_of(study: Study) -> MethodSampler | None:
+    """Return the study's sampler if it is one of ours, also within a ``PartialFixedSampler``."""
     sampler = study.sampler
     if isinstance(sampler, PartialFixedSampler):
         sampler = sampler._base_sampler
-    if isinstance(sampler, MethodSampler):
-        return sampler
-    source, preferred = _recorded_source(all_trials(study))
-    return MisoWildSampler(source=source, preferred_source=preferred)
+    return sampler if isinstance(sampler, MethodSampler) else None
 
 
 def _recorded_source(trials: Sequence[FrozenTrial]) -> tuple[str, Any]:

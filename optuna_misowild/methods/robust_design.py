@@ -86,16 +86,21 @@ def is_cheap(observations: Observations, source: int, max_ratio: float) -> bool:
 
     At the first row that has a cost of both; if there is none, in the median.
     """
+    costs = compared_costs(observations, source)
+    return costs is not None and costs[0] < max_ratio * costs[1]
+
+
+def compared_costs(observations: Observations, source: int) -> tuple[float, float] | None:
+    """Return the costs of a source and of the preferred one that :func:`is_cheap` compares."""
     here, preferred = observations.costed(source), observations.costed(0)
     if not len(here) or not len(preferred):
-        return False
-    rows = observations.row
+        return None
+    cost, rows = observations.cost, observations.row
     for i in here[rows[here] >= 0]:
         same = preferred[rows[preferred] == rows[i]]
         if len(same):
-            return bool(observations.cost[i] < max_ratio * observations.cost[same[0]])
-    medians = np.median(observations.cost[here]), np.median(observations.cost[preferred])
-    return bool(medians[0] < max_ratio * medians[1])
+            return float(cost[i]), float(cost[same[0]])
+    return float(np.median(cost[here])), float(np.median(cost[preferred]))
 
 
 def _free(observations: Observations, source: int, rows: Iterable[int]) -> list[int]:

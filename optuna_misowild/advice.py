@@ -1,0 +1,357 @@
+"""What is said to the user about a study: likely mistakes, each of them once.
+
+Nothing here changes a suggestion. A false alarm is worse than silence, so each check speaks only
+of what the sampler has seen happen, and leaves ordinary uses alone: no source parameter, costs
+that are times, trials that were added.
+"""
+
+from __future__ import annotations
+
+from difflib import SequenceMatcher
+import math
+from numbers import Real
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+from optuna.distributions import CategoricalDistribution
+from optuna.trial import TrialState
+
+from optuna_misowild import records
+from optuna_misowild.cost import typical_cost
+from optuna_misowild.methods.robust import RobustMethod
+from optuna_misowild.methods.robust_design import compared_costs
+from optuna_misowild.methods.robust_design import is_cheap
+from optuna_misowild.source_parameter import FIRST
+
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from collections.abc import Sequence
+
+    from optuna.study import Study
+    from optuna.trial import FrozenTrial
+
+    from optuna_misowild.methods import Method
+    from optuna_misowild.observations import Observations
+    from optuna_misowild.study_view import Settings
+    from optuna_misowild.study_view import StudyView
+
+
+_DEFAULT_SOURCE = "source"
+# A categorical parameter with one of these words in its name is likely to name the source.
+_TELLING_WORDS = frozenset(
+    "dataset fidelity fraction grid mesh resolution resource source subset".split()
+)
+# "costs", "Cost" and "cost_" are as close to "cost"; "cos" and "post" are not.
+_CLOSE = 0.88
+# So many trials are told of one by one.
+_MAX_MALFORMED = 3
+# The preferred source is clearly the cheapest below this part of what any other costs, ...
+_CLEARLY_CHEAPER = 1.0 / 3.0
+# ... if it is more than the noise of a clock, in seconds.
+_MEASURABLE = 0.1
+
+
+class OncePerStudy:
+    """Remembers what has been said about which study."""
+
+    def __init__(self) -> None:
+        self._said: dict[tuple[int, int, str], object] = {}
+
+    def is_said(self, study: Study, topic: str) -> bool:
+        """Whether a topic is done with."""
+        return self._key(study, topic) in self._said
+
+    def first(self, study: Study, topic: str) -> bool:
+        """Return whether a topic is new, once: not to two threads at the same time either."""
+        token = object()
+        return self._said.setdefault(self._key(study, topic), token) is token
+
+    @staticmethod
+    def _key(study: Study, topic: str) -> tuple[int, int, str]:
+        return id(study._storage), study._study_id, topic
+
+
+class Advice:
+    """What a sampler says about the studies that it is used in.
+
+    Args:
+        sampler: Its name.
+        settings: How it reads trials.
+        method: Its method.
+        n_startup_trials: Number of rows of its initial design.
+    """
+
+    def __init__(
+        self, sampler: str, settings: Settings, method: Method, n_startup_trials: int
+    ) -> None:
+        self._sampler = sampler
+        self._settings = settings
+        self._method = method
+        self._n_startup_trials = n_startup_trials
+        self._once = OncePerStudy()
+        self._checked_trials: set[tuple[int, int]] = set()
+
+    # When it is said.
+
+    def before_suggestion(self, view: StudyView) -> None:
+        """Say what the trials so far tell."""
+        self._malformed(view.study, view.trials)
+        self._spent_budget(view)
+        self._dropped_sources(view)
+        self._initial_design(view)
+
+    def after_trial(self, study: Study, trial: FrozenTrial, state: TrialState) -> None:
+        """Say what a trial tells that ends now, by the attributes that its objective has set.
+
+        Only trials that the sampler has suggested come here, never those that were added.
+        """
+        self._malformed(study, [trial])
+        if state == TrialState.COMPLETE:
+            trials = records.all_trials(study)
+            self._missing_source(study, trial, trials)
+            self._mixed_costs(study, trial, trials)
+
+    # Sources.
+
+    def _missing_source(
+        self, study: Study, trial: FrozenTrial, trials: Sequence[FrozenTrial]
+    ) -> None:
+        """Decide at the first trial that completes whether the source parameter is forgotten."""
+        if not self._once.first(study, "missing source"):
+            return
+        settings = self._settings
+        name = settings.source
+        if name in trial.distributions or any(name in t.distributions for t in trials):
+            return
+        categorical = {
+            key: distribution
+            for key, distribution in trial.distributions.items()
+            if isinstance(distribution, CategoricalDistribution)
+        }
+        given = []
+        if name != _DEFAULT_SOURCE:
+            given.append(f"source={name!r}")
+        if settings.preferred_source is not FIRST and settings.preferred_source is not None:
+            given.append(f"preferred_source={settings.preferred_source!r}")
+        if settings.query_sources is not None:
+            given.append(f"query_sources={list(settings.query_sources)!r}")
+        none = f"no parameter {name!r}: all trials count as one source"
+        if given:
+            if categorical:
+                remedy = (
+                    f"Its categorical parameters are {_listed(categorical)}: if one of them names "
+                    "the source, pass its name as `source=...`"
+                )
+            else:
+                remedy = (
+                    "It has no categorical parameter: let it suggest the source by "
+                    f"`trial.suggest_categorical({name!r}, [...])`"
+                )
+            records.logger.warning(
+                f"`{', '.join(given)}` was given, but the objective has {none}. {remedy}. For a "
+                "single source leave the argument out."
+            )
+            return
+        telling = [key for key in categorical if _is_telling(key)]
+        if telling:
+            records.logger.info(
+                f"The objective has {none}. If {_listed(telling)} names the source, pass "
+                f"`source={telling[0]!r}`."
+            )
+
+    def _dropped_sources(self, view: StudyView) -> None:
+        if not isinstance(self._method, RobustMethod):
+            return
+        limit, observations = self._method.max_cost_ratio, view.design_observations
+        for source in observations.queryable:
+            topic = f"dropped source {source}"
+            if source == 0 or self._once.is_said(view.study, topic):
+                continue
+            costs = compared_costs(observations, source)
+            if costs is None or costs[1] == 0.0 or is_cheap(observations, source, limit):
+                continue
+            if self._once.first(view.study, topic):
+                choices = view.sources.choices
+                records.logger.info(
+                    f"Source {choices[source]!r} is not asked again: it costs "
+                    f"{costs[0] / costs[1]:.3g} of {choices[0]!r} (limit {limit:.3g})."
+                )
+
+    # The initial design.
+
+    def _initial_design(self, view: StudyView) -> None:
+        """Compare what it costs with the budget; when it is over, the sources with each other."""
+        study = view.study
+        if self._once.is_said(study, "initial design"):
+            return
+        observations = view.design_observations
+        remaining = self._method.design(observations, self._n_startup_trials)
+        if remaining:
+            self._budget_of_design(view, [source for source, _ in remaining])
+        elif not (observations.pending & (observations.row >= 0)).any():
+            if self._once.first(study, "initial design"):
+                self._cheapest_is_preferred(view)
+
+    def _budget_of_design(self, view: StudyView, remaining: Sequence[int]) -> None:
+        budget, observations = self._settings.budget, view.design_observations
+        if budget is None or view.spent >= budget or len(observations.costed(0)) < 2:
+            return  # One cost alone may be far from the others.
+        # Sources that have not been asked yet count as free.
+        rest = math.fsum(_typical(observations, source) for source in remaining)
+        if view.spent + rest > budget and self._once.first(view.study, "budget of the design"):
+            records.logger.warning(
+                f"`budget={budget:g}` is less than what the initial design costs: the trials so "
+                f"far have cost {view.spent:g}, and the {len(remaining)} that are left of it are "
+                f"predicted to cost {rest:g} at least. Nothing is left to optimise with. Raise "
+                f"`budget`, in the unit of {self._settings.cost_attr!r}, or lower "
+                f"`n_startup_trials={self._n_startup_trials}`."
+            )
+
+    def _cheapest_is_preferred(self, view: StudyView) -> None:
+        if self._settings.preferred_source is not FIRST:
+            return
+        observations, choices = view.design_observations, view.sources.choices
+        costs = {
+            source: float(np.median(observations.cost[observations.costed(source)]))
+            for source in observations.queryable
+            if len(observations.costed(source))
+        }
+        others = [source for source in observations.queryable if source > 0]
+        if not others or len(costs) < len(observations.queryable):
+            return
+        least = min(costs[source] for source in others)
+        if not costs[0] < _CLEARLY_CHEAPER * least:
+            return
+        if least < _MEASURABLE and any(map(records.is_timed, view.trials)):
+            return
+        dearest = choices[max(others, key=lambda source: costs[source])]
+        compared = ", ".join(f"{choices[s]!r} {costs[s]:.3g}" for s in others)
+        records.logger.warning(
+            f"The preferred source {choices[0]!r}, the first choice of {view.sources.name!r}, is "
+            f"by far the cheapest: it costs {costs[0]:.3g} in the median, {compared}. If "
+            f"{dearest!r} is what you want to optimise, list it first or pass "
+            f"`preferred_source={dearest!r}`; if not, `preferred_source={choices[0]!r}` says so."
+        )
+
+    # Costs and budget.
+
+    def _malformed(self, study: Study, trials: Iterable[FrozenTrial]) -> None:
+        """Warn once of each trial whose records make no sense, and of the first such costs."""
+        for trial in trials:
+            key = id(study._storage), trial._trial_id
+            if key in self._checked_trials:
+                continue
+            problems = [records.malformed(trial)]
+            cost = records.malformed_cost(trial, self._settings.cost_attr)
+            if cost is not None:
+                problems.append(self._of_malformed_cost(study, cost))
+            said = " ".join(problem for problem in problems if problem is not None)
+            if said:
+                records.logger.warning(said)
+            if said or cost is not None or trial.state.is_finished():
+                self._checked_trials.add(key)
+
+    def _of_malformed_cost(self, study: Study, problem: str) -> str | None:
+        counts = range(_MAX_MALFORMED)
+        new = next((i for i in counts if self._once.first(study, f"malformed cost {i}")), None)
+        if new is None:
+            return None
+        if self._settings.budget is not None:
+            problem += " It does not count towards the budget."
+        if new == _MAX_MALFORMED - 1:
+            problem += " Further trials with such a cost are not told."
+        return problem
+
+    def _mixed_costs(
+        self, study: Study, trial: FrozenTrial, trials: Sequence[FrozenTrial]
+    ) -> None:
+        """Warn where only a part of the completed trials has a cost that the objective sets."""
+        if self._once.is_said(study, "mixed costs"):
+            return
+        cost_attr = self._settings.cost_attr
+        has_own = cost_attr in trial.user_attrs
+        other = next(
+            (
+                t
+                for t in trials
+                if t.state == TrialState.COMPLETE
+                and t.number != trial.number
+                and records.SOURCE_INDEX_ATTR in t.user_attrs  # It ran under a sampler of ours.
+                and _sets_cost(t, cost_attr) != has_own
+            ),
+            None,
+        )
+        if other is None:
+            if not has_own:
+                self._misnamed_cost(study, trial)
+        elif self._once.first(study, "mixed costs"):
+            having, lacking = (trial, other) if has_own else (other, trial)
+            records.logger.warning(
+                f"Trial {having.number} has set the user attribute {cost_attr!r} = "
+                f"{having.user_attrs[cost_attr]!r}, but trial {lacking.number} has not, and its "
+                "seconds may be another unit. While at least half of the completed trials have "
+                "set it, the others count as of unknown cost, else as seconds together with it. "
+                f"Let the objective call `trial.set_user_attr({cost_attr!r}, ...)` in every "
+                "trial, or in none."
+            )
+
+    def _misnamed_cost(self, study: Study, trial: FrozenTrial) -> None:
+        cost_attr = self._settings.cost_attr
+        for name, value in trial.user_attrs.items():
+            is_number = isinstance(value, Real) and not isinstance(value, bool)
+            if not is_number or name == records.SOURCE_INDEX_ATTR:
+                continue
+            likeness = SequenceMatcher(None, name.lower(), cost_attr.lower()).ratio()
+            if likeness >= _CLOSE and self._once.first(study, "misnamed cost"):
+                records.logger.warning(
+                    f"Trial {trial.number} has the user attribute {name!r} = {value!r}, but no "
+                    f"{cost_attr!r}: its cost is its duration in seconds. If {name!r} is meant to "
+                    f"be the cost, pass `cost_attr={name!r}` to the sampler, or set {cost_attr!r}."
+                )
+
+    def _spent_budget(self, view: StudyView) -> None:
+        budget = self._settings.budget
+        if budget is None or view.spent < budget:
+            return
+        if self._once.first(view.study, "spent budget"):
+            records.logger.warning(
+                f"The budget of {budget:g} is spent: the trials so far have cost {view.spent:g}. "
+                f"{self._sampler} goes on without regard to cost. `CostBudgetCallback` stops a "
+                "study after a trial; ask `CostBudgetCallback.is_spent(study)` before "
+                "`study.optimize` to run none."
+            )
+
+    # Search space.
+
+    def independent_sampling(self, study: Study, trial: FrozenTrial, param_name: str) -> None:
+        """Warn that a parameter is left to the independent sampler, at each such trial."""
+        if not any(t.state == TrialState.COMPLETE for t in records.all_trials(study)):
+            return
+        records.logger.warning(
+            f"The parameter {param_name!r} of trial {trial.number} is sampled independently of "
+            f"the others by {self._sampler}, because not all trials have it (or not with the same "
+            "range). Set `warn_independent_sampling=False` if this is intended."
+        )
+
+
+def _sets_cost(trial: FrozenTrial, cost_attr: str) -> bool:
+    return cost_attr in trial.user_attrs and not records.is_timed(trial)
+
+
+def _typical(observations: Observations, source: int) -> float:
+    costs = observations.cost[observations.costed(source)]
+    return typical_cost(costs) if (costs > 0.0).any() else 0.0
+
+
+def _is_telling(name: str) -> bool:
+    """Whether a name is like "source", or has a word that such a parameter often has."""
+    words = re.findall("[A-Z]?[a-z]+|[A-Z]+", name)
+    if any(word.lower().removesuffix("s") in _TELLING_WORDS for word in words):
+        return True
+    return SequenceMatcher(None, name.lower(), _DEFAULT_SOURCE).ratio() > 0.8
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(repr(name) for name in names)

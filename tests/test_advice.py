@@ -1,0 +1,358 @@
+"""Likely mistakes are said once, and ordinary uses are left in peace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+import pickle
+from typing import Any
+
+import optuna
+from optuna.storages import RDBStorage
+import pytest
+from toy_studies import METHODS
+from toy_studies import study_of
+from toy_studies import toy
+from toy_studies import warnings_of
+
+from optuna_misowild import CarboCoolingSampler
+from optuna_misowild import CostBudgetCallback
+from optuna_misowild import MisoWildSampler
+from optuna_misowild import cumulated_cost
+from optuna_misowild.methods.robust import RobustMethod
+
+
+Objective = Callable[[optuna.Trial], float]
+
+
+def infos_of(caplog: pytest.LogCaptureFixture) -> str:
+    return "\n".join(
+        r.getMessage()
+        for r in caplog.records
+        if r.levelname == "INFO" and r.name == "optuna.misowild"
+    )
+
+
+def run(
+    objective: Objective, n_trials: int, sampler: Any = None, **arguments: Any
+) -> optuna.Study:
+    study = study_of(sampler or MisoWildSampler(seed=0, **arguments))
+    study.optimize(objective, n_trials=n_trials)
+    return study
+
+
+def named(name: str, choices: tuple[Any, ...] = ("full", "cheap")) -> Objective:
+    """Return an objective whose source is called something; every source costs about the same."""
+
+    def objective(trial: optuna.Trial) -> float:
+        source = trial.suggest_categorical(name, choices)
+        trial.set_user_attr("cost", 1.0)
+        return trial.suggest_float("x", 0.0, 1.0) + 0.1 * (source != choices[0])
+
+    return objective
+
+
+def priced(**costs: float) -> Objective:
+    """Return an objective whose sources cost what is given."""
+
+    def objective(trial: optuna.Trial) -> float:
+        source = trial.suggest_categorical("source", list(costs))
+        x = trial.suggest_float("x", 0.0, 1.0)
+        trial.set_user_attr("cost", costs[source] * (1.0 + 0.1 * x))
+        return (x - 0.3) ** 2
+
+    return objective
+
+
+def plain(trial: optuna.Trial) -> float:
+    trial.suggest_categorical("kernel", ["rbf", "poly"])
+    return trial.suggest_float("x", 0.0, 1.0)
+
+
+# The source parameter.
+
+
+@pytest.mark.parametrize(
+    "objective, arguments, said",
+    [
+        (
+            named("source"),
+            {"source": "grid"},
+            "`source='grid'` was given, but the objective has no parameter 'grid': all trials "
+            "count as one source. Its categorical parameters are 'source': if one of them",
+        ),
+        (
+            lambda trial: trial.suggest_float("x", 0, 1),
+            {"source": "grid"},
+            "It has no categorical parameter: let it suggest the source by "
+            "`trial.suggest_categorical('grid', [...])`",
+        ),
+        (
+            named("fidelity"),
+            {"preferred_source": "full"},
+            "`preferred_source='full'` was given, but the objective has no parameter 'source'",
+        ),
+        (named("z"), {"query_sources": ["full"]}, "`query_sources=['full']` was given"),
+    ],
+)
+def test_a_source_parameter_that_nobody_suggests_is_said_after_the_first_trial(
+    objective: Objective, arguments: dict[str, Any], said: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    study = run(objective, 1, **arguments)
+    assert said in warnings_of(caplog)
+    study.optimize(objective, n_trials=3)
+    assert warnings_of(caplog).count("all trials count as one source") == 1
+
+
+def test_it_is_said_of_every_study(caplog: pytest.LogCaptureFixture) -> None:
+    sampler = MisoWildSampler(source="grid", seed=0)
+    for _ in range(2):
+        run(plain, 2, pickle.loads(pickle.dumps(sampler)))
+        run(plain, 2, sampler)
+    assert warnings_of(caplog).count("`source='grid'` was given") == 4
+
+
+@pytest.mark.parametrize(
+    "name", ["fidelity", "dataSubset", "data_source", "Sources", "mesh_level", "soruce"]
+)
+def test_a_telling_name_is_mentioned(name: str, caplog: pytest.LogCaptureFixture) -> None:
+    run(named(name), 3)
+    assert warnings_of(caplog) == ""
+    assert infos_of(caplog).count("no parameter 'source'") == 1
+    assert f"pass `source={name!r}`" in infos_of(caplog)
+
+
+@pytest.mark.parametrize(
+    "name", ["kernel", "activation", "booster", "score", "griddle", "optimizer"]
+)
+def test_other_names_are_not(name: str, caplog: pytest.LogCaptureFixture) -> None:
+    run(named(name), 3)
+    assert warnings_of(caplog) + infos_of(caplog) == ""
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("arguments", [{}, {"budget": 1e6}, {"cost_attr": "energy"}])
+def test_one_source_is_an_ordinary_use(
+    method: str, arguments: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    run(plain, 8, method=method, **arguments)
+    assert warnings_of(caplog) + infos_of(caplog) == ""
+
+
+def test_carbo_on_one_source_is_an_ordinary_use(caplog: pytest.LogCaptureFixture) -> None:
+    run(plain, 8, CarboCoolingSampler(1e6, seed=0))
+    assert warnings_of(caplog) + infos_of(caplog) == ""
+
+
+@pytest.mark.parametrize("name", ["source", "grid"])
+def test_a_source_parameter_that_is_there_is_fine(
+    name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    run(named(name), 8, source=name, preferred_source="full", query_sources=["full", "cheap"])
+    assert warnings_of(caplog) == ""
+
+
+def test_trials_that_were_added_without_a_source_say_nothing(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    study = run(plain, 3)  # An earlier run, which had one source.
+    study.sampler = MisoWildSampler(source="grid", seed=0)
+    study.optimize(named("grid"), n_trials=3)
+    assert "no parameter 'grid'" not in warnings_of(caplog)
+
+
+# What the sources cost.
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_preferred_source_that_is_the_cheapest_is_said(
+    method: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    run(priced(coarse=0.1, mid=0.5, fine=1.0), 9, method=method, n_startup_trials=2)
+    said = warnings_of(caplog)
+    assert said.count("is by far the cheapest") == 1
+    assert "preferred source 'coarse', the first choice of 'source'" in said
+    assert "`preferred_source='fine'`" in said
+
+
+@pytest.mark.parametrize(
+    "objective, arguments",
+    [
+        (priced(fine=1.0, coarse=0.1), {}),
+        (priced(fine=1.0, coarse=1.5), {}),
+        (priced(coarse=0.1, mid=0.2, fine=1.0), {}),
+        (priced(coarse=0.1, fine=1.0), {"preferred_source": "coarse"}),
+        (priced(coarse=0.1, fine=1.0), {"preferred_source": "fine"}),
+        (priced(coarse=0.1, fine=1.0), {"query_sources": ["coarse"]}),
+        (priced(a=0.0, b=0.0), {}),
+    ],
+)
+def test_other_orders_of_costs_are_not(
+    objective: Objective, arguments: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    run(objective, 8, n_startup_trials=2, **arguments)
+    assert warnings_of(caplog) == ""
+
+
+def test_the_noise_of_a_clock_is_no_cost(caplog: pytest.LogCaptureFixture) -> None:
+    def objective(trial: optuna.Trial) -> float:
+        source = trial.suggest_categorical("source", ["coarse", "fine"])
+        value = trial.suggest_float("x", 0.0, 1.0)
+        if source == "fine":  # A few milliseconds, against microseconds.
+            sum(range(300_000))
+        return value
+
+    run(objective, 10)
+    assert warnings_of(caplog) == ""
+
+
+def test_a_source_that_is_dropped_is_said_with_its_cost(caplog: pytest.LogCaptureFixture) -> None:
+    study = run(priced(full=1.0, half=0.5, tenth=0.1), 9)
+    assert infos_of(caplog) == (
+        "Source 'half' is not asked again: it costs 0.5 of 'full' (limit 0.333)."
+    )
+    assert sum(t.params["source"] == "half" for t in study.trials) == 1
+    caplog.clear()
+    run(priced(full=1.0, half=0.5), 6, method=RobustMethod(max_cost_ratio=0.8))
+    assert infos_of(caplog) == ""
+
+
+# The budget.
+
+
+def test_a_budget_below_the_initial_design_is_said(caplog: pytest.LogCaptureFixture) -> None:
+    run(priced(full=10.0, tenth=1.0), 2, budget=25.0)
+    assert warnings_of(caplog) == ""
+    run(priced(full=10.0, tenth=1.0), 3, budget=25.0)
+    said = warnings_of(caplog)
+    assert said.count("`budget=25` is less than what the initial design costs") == 1
+    assert "`n_startup_trials=5`" in said
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_budget_that_lasts_is_not(method: str, caplog: pytest.LogCaptureFixture) -> None:
+    run(priced(full=10.0, tenth=1.0), 12, method=method, budget=300.0)
+    assert warnings_of(caplog) == ""
+
+
+def test_two_budgets_are_said(caplog: pytest.LogCaptureFixture) -> None:
+    study = study_of(MisoWildSampler(budget=100.0, seed=0))
+    study.optimize(toy, n_trials=3, callbacks=[CostBudgetCallback(50.0)])
+    assert warnings_of(caplog).count("plans with `budget=100`") == 1
+    assert "stops the study at 50." in warnings_of(caplog)
+
+
+@pytest.mark.parametrize("budget", [None, 50.0])
+def test_one_budget_is_not(budget: float | None, caplog: pytest.LogCaptureFixture) -> None:
+    for sampler in (MisoWildSampler(budget=budget, seed=0), optuna.samplers.RandomSampler()):
+        study = study_of(sampler)
+        study.optimize(toy, n_trials=3, callbacks=[CostBudgetCallback(50.0)])
+    assert warnings_of(caplog) == ""
+
+
+def test_a_budget_that_is_spent_names_what_can_be_done(caplog: pytest.LogCaptureFixture) -> None:
+    study = study_of(MisoWildSampler(budget=3.0, seed=0))
+    callback = CostBudgetCallback(3.0)
+    study.optimize(toy, callbacks=[callback])
+    assert "is spent" not in warnings_of(caplog)
+    assert callback.is_spent(study)
+    study.optimize(toy, n_trials=1, callbacks=[callback])
+    assert "ask `CostBudgetCallback.is_spent(study)`" in warnings_of(caplog)
+
+
+def test_a_budget_without_any_usable_cost_is_said(caplog: pytest.LogCaptureFixture) -> None:
+    def objective(trial: optuna.Trial) -> float:
+        trial.set_user_attr("cost", "3 EUR")
+        return trial.suggest_float("x", 0.0, 1.0)
+
+    study = study_of(MisoWildSampler(budget=5.0, seed=0))
+    study.optimize(objective, n_trials=8, callbacks=[CostBudgetCallback(5.0)])
+    assert cumulated_cost(study) == 0.0
+    said = warnings_of(caplog)
+    assert said.count("budget of 5 cannot be kept: none of the 3 finished trials") == 1
+    assert "In trial 0 the user attribute 'cost' is '3 EUR'" in said
+    assert said.count("which is a str") == 3
+    assert said.count("Further trials with such a cost are not told") == 1
+
+
+# Costs.
+
+
+@pytest.mark.parametrize(
+    "storage, sets",
+    [("memory", lambda n: n != 4), ("memory", lambda n: n == 4), ("sqlite", lambda n: n != 4)],
+    ids=["most", "one", "sqlite"],
+)
+def test_costs_of_some_trials_only_are_said(
+    storage: str, sets: Callable[[int], bool], tmp_path: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    def objective(trial: optuna.Trial) -> float:
+        if sets(trial.number):
+            trial.set_user_attr("cost", 100.0)
+        return trial.suggest_float("x", 0.0, 1.0)
+
+    where = RDBStorage(f"sqlite:///{tmp_path / 's.db'}") if storage == "sqlite" else None
+    study = study_of(MisoWildSampler(seed=0), storage=where)
+    study.optimize(objective, n_trials=4)
+    assert warnings_of(caplog) == ""
+    study.optimize(objective, n_trials=4)
+    said = warnings_of(caplog)
+    assert said.count("has set the user attribute 'cost' = 100.0") == 1
+    lacking, having = (4, 0) if sets(0) else (0, 4)
+    assert f"Trial {having} has set" in said and f"but trial {lacking} has not" in said
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_costs_of_all_trials_but_those_that_failed_are_fine(
+    method: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    def objective(trial: optuna.Trial) -> float:
+        x = trial.suggest_float("x", 0.0, 1.0)
+        if trial.number in (0, 5):
+            raise optuna.TrialPruned
+        trial.set_user_attr("cost", 1.0 + x)
+        return x
+
+    run(objective, 8, method=method)
+    assert warnings_of(caplog) == ""
+
+
+def test_times_beside_added_trials_that_have_a_cost_are_fine(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    study = study_of(MisoWildSampler(seed=0))
+    study.add_trial(optuna.create_trial(value=1.0, user_attrs={"cost": 3.0}))
+    study.optimize(lambda trial: trial.suggest_float("x", 0.0, 1.0), n_trials=4)
+    assert warnings_of(caplog) == ""
+
+
+@pytest.mark.parametrize(
+    "name, value, is_said",
+    [
+        ("costs", 3.0, True),
+        ("Cost", 3, True),
+        ("costs", "3", False),
+        ("cos", 3.0, False),
+        ("loss", 3.0, False),
+        ("seconds", 3.0, False),
+    ],
+)
+def test_a_cost_of_almost_the_right_name_is_said(
+    name: str, value: Any, is_said: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    def objective(trial: optuna.Trial) -> float:
+        trial.set_user_attr(name, value)
+        return trial.suggest_float("x", 0.0, 1.0)
+
+    run(objective, 3)
+    assert warnings_of(caplog).count(f"pass `cost_attr={name!r}`") == is_said
+    assert is_said or warnings_of(caplog) == ""
+
+
+def test_another_attribute_beside_the_cost_is_fine(caplog: pytest.LogCaptureFixture) -> None:
+    def objective(trial: optuna.Trial) -> float:
+        trial.set_user_attr("costs", 3.0)
+        trial.set_user_attr("cost", 3.0)
+        return trial.suggest_float("x", 0.0, 1.0)
+
+    run(objective, 3)
+    assert warnings_of(caplog) == ""
