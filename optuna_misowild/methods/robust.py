@@ -57,6 +57,8 @@ class RobustMethod:
             queried at, if another source is kept; if none is, it is queried at all of them.
         design_cost_share: What all other sources together may cost in the initial design, as a
             part of what the preferred source costs there.
+        plateau_factor: How many times its rows of the initial design the cheapest source is
+            queried at, while its lowest value there is one that it has had before.
         n_offsets: Number of initial locations whose values tell by how much the sources differ
             in the mean.
         n_mixture: Number of values of the preferred source from which on the joint model has to
@@ -79,6 +81,7 @@ class RobustMethod:
     max_cost_ratio: float = 1.0 / 3.0
     n_preferred_rows: int = 3
     design_cost_share: float = 0.25
+    plateau_factor: int = 3
     n_offsets: int = 5
     n_mixture: int = 6
     restart_every: int = 8
@@ -98,6 +101,7 @@ class RobustMethod:
             arguments.number(name, getattr(self, name), positive=False)
         for name in (
             "n_preferred_rows",
+            "plateau_factor",
             "n_offsets",
             "restart_every",
             "max_in_a_row",
@@ -115,6 +119,7 @@ class RobustMethod:
             n_preferred=self.n_preferred_rows,
             max_cost_ratio=self.max_cost_ratio,
             cost_share=self.design_cost_share,
+            plateau_factor=self.plateau_factor,
         )
 
     def fit(self, observations: Observations, domain: Domain) -> RobustModel:

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from optuna_misowild.observations import Observations
 
 
+# Values of a source that differ by less than this, in standard deviations, are the same.
+_SAME_VALUE = 1e-3
+
+
 def remaining_pairs(
     observations: Observations,
     n_rows: int,
@@ -24,12 +28,17 @@ def remaining_pairs(
     n_preferred: int,
     max_cost_ratio: float,
     cost_share: float,
+    plateau_factor: int,
 ) -> list[tuple[int, int]]:
     """Return the (source, row) pairs that are still to be queried, in their order.
 
     The preferred source at the first few rows; each other source at the one of these of median
     cost; those that are cheap there, also at the other rows, as long as each stays within its
     share of the costs. If none is cheap, the preferred source at every row.
+
+    On a plateau, where the lowest value is one of several that are the same, a model knows of no
+    direction in which to look, and cheap queries find the way out for little money: so the
+    cheapest source goes on with further rows, within its share, until it has left it.
 
     Evaluations that hold no row (enqueued, added, of an earlier study) count in the place of one,
     and so do failed and pending ones. A source that failed without a cost is tried at another
@@ -42,6 +51,8 @@ def remaining_pairs(
         max_cost_ratio: See :func:`is_cheap`.
         cost_share: What all other sources together may cost, as a part of what the preferred
             source costs.
+        plateau_factor: How many times the number of rows the cheapest source may be queried at
+            on a plateau.
     """
     others = [s for s in observations.queryable if s > 0]
     if 0 not in observations.queryable:  # Nothing to be cheap against: every row of all.
@@ -58,21 +69,25 @@ def remaining_pairs(
     first = _median_row(observations)
     if first is None:
         return preferred
-    order = [first, *(row for row in range(n_rows) if row != first)]
-    mean_1 = float(observations.cost[observations.costed(0)].mean())
+    cheap = [s for s in others if is_cheap(observations, s, max_cost_ratio)]
+    cheapest = min(cheap, key=lambda s: _mean_cost(observations, s), default=None)
+    mean_1 = _mean_cost(observations, 0)
     wanted = []
     for s in others:
+        goes_on = s == cheapest and _is_on_plateau(observations, s)
+        n_most = n_rows * plateau_factor if goes_on else n_rows
+        order = [first, *(row for row in range(n_most) if row != first)]
         costs = observations.cost[observations.costed(s)]
         n_pending = int((observations.pending & (observations.source == s)).sum())
         if len(costs) == 0:
             n_affordable = 1
-        elif not is_cheap(observations, s, max_cost_ratio):
+        elif s not in cheap:
             continue
         elif costs.mean() == 0.0:
-            n_affordable = n_rows
+            n_affordable = n_most
         else:
             allowance = cost_share * n_preferred * mean_1 / len(others)
-            n_affordable = int(min(allowance / costs.mean(), n_rows))
+            n_affordable = int(min(allowance / costs.mean(), n_most))
         free = _free(observations, s, order)
         wanted += [
             (order.index(row), s, row)
@@ -101,6 +116,19 @@ def compared_costs(observations: Observations, source: int) -> tuple[float, floa
         if len(same):
             return float(cost[i]), float(cost[same[0]])
     return float(np.median(cost[here])), float(np.median(cost[preferred]))
+
+
+def _is_on_plateau(observations: Observations, source: int) -> bool:
+    """Whether the lowest value of a source in the design is one of several that are the same."""
+    valued = observations.valued(source)
+    y = observations.y[valued[observations.row[valued] >= 0]]
+    if len(y) < 2:
+        return False
+    return bool(np.count_nonzero(y <= y.min() + _SAME_VALUE * y.std()) > 1)
+
+
+def _mean_cost(observations: Observations, source: int) -> float:
+    return float(observations.cost[observations.costed(source)].mean())
 
 
 def _free(observations: Observations, source: int, rows: Iterable[int]) -> list[int]:

@@ -1,0 +1,288 @@
+"""The gates of the robust method: what comes before, or in place of, the acquisition."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from robust_observations import FOUR
+from robust_observations import LINE
+from robust_observations import METHOD
+from robust_observations import SQUARE
+from robust_observations import example
+from robust_observations import objective
+from robust_observations import observe
+
+from optuna_misowild.domain import Domain
+from optuna_misowild.maximize import Maximum
+from optuna_misowild.methods import robust
+from optuna_misowild.methods.robust import RobustMethod
+from optuna_misowild.methods.robust_model import RobustAcquisition
+from optuna_misowild.methods.robust_model import RobustModel
+from optuna_misowild.observations import Observations
+from optuna_misowild.observations import Proposal
+
+
+def test_other_source_is_excluded_where_it_is_hardly_cheaper() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.random((40, 1))
+    source = np.tile([0, 1], 20)
+    cost = np.where(source == 0, 1.0, np.where(X[:, 0] < 0.5, 0.1, 0.6))
+    model = METHOD.fit(observe(X, source, np.sin(5 * X[:, 0]), cost), LINE)
+    Z = np.array([[0.2], [0.8]])
+    values = RobustAcquisition(model, (0, 1)).values(Z)
+    assert np.isfinite(values[:, 0]).all() and np.isfinite(values[0, 1])
+    assert values[1, 1] == -np.inf
+    assert RobustAcquisition(model, (0, 1)).value_and_gradient(Z[1], 1)[0] == -np.inf
+    # Where there is no choice, there is no gate.
+    assert np.isfinite(RobustAcquisition(model, (1,)).values(Z)).all()
+
+
+def after_queries(
+    n_elsewhere: int, cost: float, **others: Any
+) -> tuple[Observations, RobustModel]:
+    """Five queries of source 0 at a cost of 1, then some of source 1."""
+    X = np.linspace(0.05, 0.95, 5 + n_elsewhere)[:, None]
+    source = np.array([0] * 5 + [1] * n_elsewhere)
+    observations = observe(X, source, objective(X), np.where(source == 0, 1.0, cost))
+    return observations, METHOD.fit(observations, LINE)
+
+
+@pytest.mark.parametrize(("n", "due"), [(9, False), (10, True)])
+def test_preferred_source_is_due_after_ten_queries_elsewhere(n: int, due: bool) -> None:
+    observations, model = after_queries(n, cost=1e-3)
+    assert METHOD.is_due(observations, model) is due
+    if due:
+        rng = np.random.default_rng(0)
+        assert METHOD.propose(observations, LINE, rng=rng).source == 0
+        # A source that is fixed stays fixed.
+        assert METHOD.propose(observations, LINE, rng=rng, sources=[1]).source == 1
+
+
+@pytest.mark.parametrize(("n", "due"), [(3, False), (4, True)])
+def test_preferred_source_is_due_once_the_others_have_cost_half_of_it(n: int, due: bool) -> None:
+    observations, model = after_queries(n, cost=0.15)
+    assert METHOD.is_due(observations, model) is due
+    # With half of the budget left, α is a half, and so is what the others may cost.
+    cooled = replace(model, alpha=0.5)
+    assert METHOD.is_due(after_queries(2, cost=0.15)[0], cooled)
+
+
+def test_pending_queries_elsewhere_count_at_their_predicted_cost() -> None:
+    observations, model = after_queries(4, cost=0.15)
+    cost = observations.cost.copy()
+    cost[-1] = np.nan
+    pending = replace(observations, cost=cost, pending=np.arange(9) == 8)
+    assert METHOD.is_due(pending, METHOD.fit(pending, LINE))
+
+
+def test_pending_queries_are_paid_for_in_advance() -> None:
+    observations, _ = after_queries(4, cost=0.15)
+    observations = replace(observations, budget=10.0, spent=5.6, initial_spent=5.0)
+    assert METHOD.fit(observations, LINE).alpha == pytest.approx(4.4 / 5)
+    cost = observations.cost.copy()
+    cost[4] = np.nan
+    pending = replace(observations, cost=cost, spent=4.6, pending=np.arange(9) == 4)
+    assert METHOD.fit(pending, LINE).alpha == pytest.approx(4.4 / 5, rel=1e-3)
+
+
+def test_initial_design_does_not_make_the_preferred_source_due() -> None:
+    observations, model = after_queries(12, cost=0.1)
+    assert METHOD.is_due(observations, model)
+    assert not METHOD.is_due(replace(observations, row=np.arange(17)), model)
+
+
+def creeping(last: Any, y: Any, **others: Any) -> Observations:
+    """Three spread queries of source 0, then four more at ``last``."""
+    X = [[0.1], [0.5], [0.9], *([x] for x in last)]
+    return observe(X, [0] * len(X), [1.0, 0.0, 1.0, *y], **others)
+
+
+@pytest.mark.parametrize(
+    ("last", "y", "stagnating"),
+    [
+        ([0.51, 0.49, 0.52, 0.505], [1e-4] * 4, True),
+        ([0.51, 0.49, 0.52, 0.505], [1e-4, 1e-4, -0.1, 1e-4], False),  # progress
+        ([0.51, 0.49, 0.61, 0.505], [1e-4] * 4, False),  # one is far
+        ([0.51, 0.49, 0.52], [1e-4] * 3, False),  # not yet four of them
+    ],
+)
+def test_stagnation(last: list[float], y: list[float], stagnating: bool) -> None:
+    observations = creeping(last, y)
+    assert METHOD.is_stagnating(observations, LINE) is stagnating
+
+
+def test_stagnation_is_free_of_units_and_dimension() -> None:
+    spread = [[0.1] * 4, [0.5] * 4, [0.9] * 4]
+    # The latest are at a distance of 0.16 from the best one: close, in four dimensions.
+    X = np.array([*spread, [0.58] * 4, *[[0.5] * 4] * 3])
+    y = np.array([1000.0, 0, 1000, -0.1, 1, 1, 1])  # A progress of 0.1 is no more than 1e-3·456.
+    assert METHOD.is_stagnating(observe(X, [0] * 7, y), FOUR)
+    assert not METHOD.is_stagnating(observe(X, [0] * 7, y - [0, 0, 0, 1, 0, 0, 0]), FOUR)
+
+
+def test_query_after_stagnation_explores_and_ends_it() -> None:
+    observations = creeping([0.51, 0.49, 0.52, 0.505], [1e-4] * 4)
+    proposal = METHOD.propose(observations, LINE, rng=np.random.default_rng(0))
+    assert proposal.source == 0
+    # The middle of a gap: 0.3, 0.7, or a bound, 0.1 from the next one, is less good.
+    assert min(abs(proposal.x[0] - 0.3), abs(proposal.x[0] - 0.7)) < 0.02
+    ended = creeping([0.51, 0.49, 0.52, 0.505, proposal.x[0]], [1e-4] * 4 + [0.5])
+    assert not METHOD.is_stagnating(ended, LINE)
+    pending = np.arange(8) == 7
+    running = creeping([0.51, 0.49, 0.52, 0.505, 0.3], [1e-4] * 4 + [np.nan], pending=pending)
+    assert not METHOD.is_stagnating(running, LINE)
+
+
+def plateau(y: list[float], x: list[float], **others: Any) -> Observations:
+    """The preferred source at x, after another one was at 0.05, 0.5, 0.9 and 0.95."""
+    X = np.array([0.05, 0.5, 0.9, 0.95, *x])[:, None]
+    source = [1, 1, 1, 1, *[0] * len(x)]
+    return observe(X, source, [3.0, 2.0, -1.0, 1.0, *y], **others)
+
+
+@pytest.mark.parametrize(
+    ("y", "x", "expected"),
+    [
+        # No progress in the last three: where the other source is best, at 0.9.
+        ([1.0, 2.0, 1.0, 1.0, 1.0], [0.0, 0.1, 0.2, 0.3, 0.4], 0.9),
+        # Progress.
+        ([1.0, 2.0, 1.0, 1.0, 0.5], [0.0, 0.1, 0.2, 0.3, 0.4], None),
+        # Too few values to say so.
+        ([1.0, 1.0, 1.0], [0.0, 0.1, 0.2], None),
+        # One of the last three was where the other source had been.
+        ([1.0, 2.0, 1.0, 1.0, 1.0], [0.0, 0.1, 0.2, 0.5, 0.4], None),
+        # It has been close to 0.9 and 0.95, and the other places are no better than the mean.
+        ([1.0, 0.5, 1.0, 1.0, 1.0], [0.0, 0.91, 0.2, 0.3, 0.4], None),
+    ],
+)
+def test_without_progress_the_promise_of_another_source_is_checked(
+    y: list[float], x: list[float], expected: float | None
+) -> None:
+    found = RobustMethod(promise_queries=3).promise(plateau(y, x), LINE, (0, 1))
+    assert (None if found is None else found[0]) == expected
+
+
+def test_a_promise_is_checked_once_and_only_of_sources_that_are_kept() -> None:
+    y, x = [1.0, 2.0, 1.0, 1.0, 1.0], [0.0, 0.1, 0.2, 0.3, 0.4]
+    method = RobustMethod(promise_queries=3)
+    assert method.promise(plateau(y, x), LINE, (0,)) is None
+    assert method.promise(plateau(y, x), LINE, (0, 1), fixed=np.array([0.3])) is None
+    pending = np.array([False] * 9 + [True])
+    running = plateau([*y, np.nan], [*x, 0.9], pending=pending)
+    assert method.promise(running, LINE, (0, 1)) is None
+    seen = plateau(y, x, cost=[0.1, 0.1, 0.1, 0.1, *[1.0] * 5])
+    proposal = method.propose(seen, LINE, rng=np.random.default_rng(0))
+    assert (proposal.source, proposal.x[0]) == (0, 0.9)
+
+
+def test_a_promise_that_has_failed_is_not_checked_again() -> None:
+    y, x = [1.0, 2.0, 1.0, 1.0, 1.0, np.nan], [0.0, 0.1, 0.2, 0.3, 0.4, 0.9]
+    method = RobustMethod(promise_queries=3)
+    assert method.promise(plateau(y[:-1], x[:-1]), LINE, (0, 1)) == 0.9
+    assert method.promise(plateau(y, x), LINE, (0, 1)) is None
+
+
+def test_exploring_prefers_the_cheaper_of_two_gaps() -> None:
+    X = np.array([[0.1], [0.5], [0.9], [0.51], [0.49], [0.52], [0.505]])
+    observations = observe(X, [0] * 7, [1.0, 0, 1, 0, 0, 0, 0], np.exp(-4 * X[:, 0]))
+    assert METHOD.is_stagnating(observations, LINE)
+    x = METHOD.propose(observations, LINE, rng=np.random.default_rng(0)).x
+    assert 0.65 < x[0] < 1
+
+
+def test_old_query_is_replaced_by_the_most_uncertain_place(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    X = np.array([[0.1], [0.2], [0.3], [0.4], [0.5]])
+    observations = observe(X, [0, 1, 0, 1, 0], objective(X), [1, 0.1, 1, 0.1, 1])
+    search = robust.maximize
+
+    def first_finds(x: float) -> Any:
+        def fake(acquisition: Any, *args: Any, **kwargs: Any) -> Maximum:
+            if isinstance(acquisition, RobustAcquisition):
+                return Maximum(1, np.array([x]), 0.0)
+            return search(acquisition, *args, **kwargs)
+
+        return fake
+
+    monkeypatch.setattr(robust, "maximize", first_finds(0.2 + 2e-5))
+    assert METHOD.propose(observations, LINE, rng=np.random.default_rng(0)).source == 1
+    monkeypatch.setattr(robust, "maximize", first_finds(0.2 + 5e-6))
+    proposal = METHOD.propose(observations, LINE, rng=np.random.default_rng(0))
+    assert proposal.source == 0
+    assert proposal.x[0] == pytest.approx(1.0, abs=0.01)
+
+
+@pytest.mark.parametrize("n_evaluated", [3, 6])
+def test_finite_space(n_evaluated: int) -> None:
+    grid = np.array([1 / 6, 1 / 2, 5 / 6])
+    domain = Domain((grid, grid[:2]), np.array([True, False]))
+    everything = np.array([[a, b] for a in grid for b in grid[:2]])
+    X = everything[:n_evaluated]
+    observations = observe(X, [0] * n_evaluated, X.sum(axis=1))
+    x = METHOD.propose(observations, domain, rng=np.random.default_rng(0)).x
+    assert (everything == x).all(axis=1).any()
+    if n_evaluated < 6:
+        assert not (X == x).all(axis=1).any()
+
+
+@pytest.mark.parametrize(
+    ("budget", "verifies"),
+    [(20.0, False), (7.1, True), (6.9, False), (None, False)],
+)
+def test_what_is_left_of_the_budget_is_kept_for_the_verification(
+    budget: float | None, verifies: bool
+) -> None:
+    """All have cost 1 on source 0 and 0.25 on the other; six spent so far: 5 + 4 · 0.25."""
+    X = np.array([[0.0], [0.45], [0.6], [0.8], [1.0], [0.1], [0.2], [0.3], [0.4]])
+    source = np.array([0] * 5 + [1] * 4)
+    cost = np.where(source == 0, 1.0, 0.25)
+    observations = observe(
+        X, source, (X[:, 0] - 0.25) ** 2, cost, spent=6.0, initial_spent=5.0, budget=budget
+    )
+    model = METHOD.fit(observations, LINE)
+    assert model.x_plus[0] in (0.2, 0.3)
+    cheap = Proposal(1, np.array([0.25]))
+    assert METHOD.must_verify(observations, model, cheap) is verifies
+    # With another value fixed, it is not the place that is asked for.
+    assert not METHOD.must_verify(observations, model, cheap, fixed=np.array([0.7]))
+    if verifies:
+        proposal = METHOD.propose(observations, LINE, rng=np.random.default_rng(0))
+        assert proposal.source == 0
+        np.testing.assert_array_equal(proposal.x, model.x_plus)
+        done = observe(
+            np.concatenate([X, model.x_plus[None]]),
+            [*source, 0],
+            [*observations.y, 0.0],
+            [*cost, 1.0],
+            spent=6.0,
+            initial_spent=5.0,
+            budget=budget,
+        )
+        assert not METHOD.must_verify(
+            done, replace(METHOD.fit(done, LINE), x_plus=model.x_plus), cheap
+        )
+
+
+@pytest.mark.parametrize("is_pending", [False, True])
+def test_verification_is_planned_with_an_upper_bound_of_its_cost(is_pending: bool) -> None:
+    observations = example(n=30)
+    observations = replace(observations, cost=observations.cost * 2.0 ** (np.arange(30) % 2))
+    if is_pending:
+        running = np.arange(30) == 29
+        cost = np.where(running, np.nan, observations.cost)
+        observations = replace(observations, cost=cost, pending=running)
+    model = METHOD.fit(observations, SQUARE)
+    model = replace(model, x_plus=np.array([0.31, 0.42]))
+    mean, variance = model.cost[0].predict(model.x_plus[None])
+    assert variance[0] > 0.01
+    cheap = Proposal(1, np.array([0.5, 0.5]))
+    needed = np.exp(mean + np.sqrt(variance)) + model.cost[1].median(cheap.x[None])
+    if is_pending:
+        needed = needed + model.cost[29 % 3].median(observations.X[[29]])
+    for left, verifies in ((0.999 * needed[0], True), (1.001 * needed[0], False)):
+        limited = replace(observations, budget=observations.spent + left)
+        assert METHOD.must_verify(limited, model, cheap) is verifies

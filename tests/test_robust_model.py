@@ -1,0 +1,122 @@
+"""What the robust method fits, and its acquisition."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from robust_observations import METHOD
+from robust_observations import SQUARE
+from robust_observations import Array
+from robust_observations import example
+from robust_observations import objective
+from robust_observations import observe
+from scipy.stats import norm
+
+from optuna_misowild.acquisition import log_ei
+from optuna_misowild.methods.robust_model import RobustAcquisition
+
+
+def test_mixture_needs_six_values_of_the_preferred_source() -> None:
+    few, enough = example(n=15), example(n=16)
+    assert len(few.valued(0)) == 5 and len(enough.valued(0)) == 6
+    assert METHOD.fit(few, SQUARE).single is None
+    assert METHOD.fit(few, SQUARE).log_odds == np.inf
+    assert METHOD.fit(enough, SQUARE).single is not None
+
+
+def test_joint_model_loses_its_weight_where_it_predicts_badly() -> None:
+    good = example(n=60)
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.random((20, 2)), 2, axis=0)
+    source = np.tile([0, 1], 20)
+    y = np.where(source == 0, objective(X), 1e-3 * rng.normal(size=40) + 40 * X[:, 0] ** 5)
+    good_model = METHOD.fit(good, SQUARE)
+    bad_model = METHOD.fit(observe(X, source, y), SQUARE)
+    assert bad_model.log_odds < good_model.log_odds
+
+    assert bad_model.single is not None
+    scores = [
+        norm.logpdf(residual, scale=np.sqrt(variance)).sum()
+        for residual, variance in (
+            bad_model.joint.leave_one_out(),
+            bad_model.single.leave_one_out(),
+        )
+    ]
+    assert bad_model.log_odds == pytest.approx(scores[0] - scores[1])
+
+    # Without any weight it is EI of the model of source 0, and other sources are worthless.
+    alone = replace(bad_model, log_odds=-1e6, alpha=0.0)
+    Z = rng.random((5, 2))
+    acquisition = RobustAcquisition(alone, (0,))
+    assert alone.single is not None
+    expected = log_ei(*alone.single.predict(Z), alone.best).value
+    np.testing.assert_allclose(acquisition.values(Z)[:, 0], expected)
+    assert np.all(alone.acquisition(Z, 1) < -1e5)
+
+
+def test_acquisition_by_hand() -> None:
+    observations = example(n=30, budget=40.0, initial_spent=5.0)
+    model = METHOD.fit(observations, SQUARE)
+    x = np.array([[0.4, 0.6]])
+    posterior = model.joint.predict_sources(x)
+    assert model.single is not None
+
+    def ei(mean: Array, variance: Array, best: float) -> float:
+        sd = np.sqrt(variance[0])
+        u = (best - mean[0]) / sd
+        return float(sd * (norm.pdf(u) + u * norm.cdf(u)))
+
+    pi = 1 / (1 + np.exp(-model.log_odds))
+    alpha = (40 - observations.spent) / 35
+    assert model.alpha == pytest.approx(alpha)
+    for s in (0, 1):
+        w = posterior.covariance[0, s] ** 2 / (
+            posterior.variance[0] * (posterior.source_variance[0, s] + model.joint.noise[s])
+        )
+        utility = pi * ei(posterior.mean, posterior.variance, model.incumbent) * w**2
+        if s == 0:
+            utility += (1 - pi) * ei(*model.single.predict(x), model.best)
+        expected = np.log(utility) - alpha * np.log(model.cost[s].median(x)[0])
+        assert model.acquisition(x, s)[0] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("source", [0, 1, 2])
+def test_gradient_of_acquisition(source: int) -> None:
+    model = METHOD.fit(example(budget=100.0), SQUARE)
+    acquisition = RobustAcquisition(model, (0, 1, 2))
+    for x in np.random.default_rng(1).random((5, 2)):
+        value, gradient = acquisition.value_and_gradient(x, source)
+        assert value == pytest.approx(acquisition.values(x[None])[0, source], rel=1e-9)
+        steps = 1e-6 * np.eye(2)
+        numerical = [
+            (acquisition.values((x + h)[None]) - acquisition.values((x - h)[None]))[0, source]
+            for h in steps
+        ]
+        np.testing.assert_allclose(gradient, np.array(numerical) / 2e-6, rtol=1e-3, atol=1e-4)
+
+
+def test_incumbent_is_the_lowest_mean_over_the_locations_of_all_sources() -> None:
+    observations = example()
+    model = METHOD.fit(observations, SQUARE)
+    mean = model.joint.predict(observations.X)[0]
+    assert model.incumbent == pytest.approx(mean.min())
+    np.testing.assert_array_equal(model.x_plus, observations.X[np.argmin(mean)])
+    assert model.best == observations.y[observations.source == 0].min()
+
+
+def test_what_is_predicted_is_in_raw_units() -> None:
+    observations = example(n=90)
+    model = METHOD.fit(observations, SQUARE)
+    Z = np.random.default_rng(1).random((50, 2))
+    mean, std = model.predict(Z, 1)
+    error = mean - objective(Z) - 0.5 - 0.1 * Z[:, 1]
+    assert np.abs(error).max() < 0.1 and np.all(np.abs(error) < 10 * std)
+    mean, std = model.predict_cost(Z, 1)
+    np.testing.assert_allclose(mean, 0.1 * np.exp(Z[:, 0]), rtol=0.05)
+    assert np.all(std < 0.1 * mean)
+    posterior = model.joint.predict_sources(Z)
+    np.testing.assert_allclose(
+        model.discrepancy(Z, 2)[0], posterior.source_mean[:, 2] - model.rho[2] * posterior.mean
+    )
