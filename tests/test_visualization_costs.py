@@ -58,6 +58,21 @@ def test_the_history_compares_studies_by_name() -> None:
     assert len(plot_cost_history([*studies.values()]).data) == 4
 
 
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_bad_first_values_do_not_flatten_a_comparison(sign: float) -> None:
+    def study(values: list[float]) -> optuna.Study:
+        study = optuna.create_study(direction="minimize" if sign > 0.0 else "maximize")
+        for value in values:
+            study.add_trial(optuna.create_trial(value=sign * value, user_attrs={"cost": 1.0}))
+        return study
+
+    # Ten trials: the tenth of the money is the first trial; twenty: the first two.
+    studies = [study([9.0, 5.0] + [4.0] * 8), study([1e6, 8.0, 3.0] + [7.0] * 17)]
+    bounds = plot_cost_history(studies).layout.yaxis.range
+    # 3 is the best value, 9 the worst after the beginning, with 6 % of the difference around.
+    assert sorted(sign * bound for bound in bounds) == pytest.approx([2.64, 9.36])
+
+
 def test_studies_that_cannot_be_compared() -> None:
     with pytest.raises(ValueError, match="must all minimise or all maximise"):
         plot_cost_history([study_of(3), study_of(3, direction="maximize")])

@@ -11,6 +11,7 @@ from studies_to_see import study_of
 from studies_to_see import traces
 from studies_to_see import two_d
 from studies_to_see import with_category
+from studies_to_see import with_value
 
 from optuna_misowild import MisoWildSampler
 from optuna_misowild import recommend
@@ -99,9 +100,48 @@ def test_discrepancy_takes_out_what_is_the_same_everywhere() -> None:
     figure = plot_discrepancy(misleading_study())
     right = next(t for t in figure.data if t.name.startswith("right: ") and t.line.width)
     wrong = next(t for t in figure.data if t.name.startswith("wrong: ") and t.line.width)
-    assert right.name == "right: ρ = 1, +3"
+    assert right.name == "right: scale 1, mean +3"
     assert np.abs(right.y).max() < 0.1
     assert np.abs(wrong.y).max() > 0.5
+
+
+@pytest.mark.parametrize("direction", ["minimize", "maximize"])
+def test_discrepancy_at_the_star_is_that_of_the_model(direction: str) -> None:
+    study = study_of(30, two_d, direction=direction)
+    sampler = MisoWildSampler()
+    title = plot_discrepancy(study, sampler=sampler).layout.title.text.replace("\u00a0", " ")
+    params = recommend(study, sampler=sampler).params
+    for source in SOURCES[1:]:
+        mean, std = sampler.model(study).discrepancy(params, source)
+        mean = -mean if direction == "maximize" else mean
+        assert f"{source} {mean:+.3g} ± {std:.2g}" in title
+
+
+@pytest.mark.parametrize("direction", ["minimize", "maximize"])
+@pytest.mark.parametrize("method", ["robust", "paper"])
+def test_outliers_are_shown_as_the_model_saw_them(direction: str, method: str) -> None:
+    sign = -1.0 if direction == "maximize" else 1.0
+    study = with_value(study_of(20, sources=(), direction=direction), sign * 1e6)
+    figure = plot_objective_model(study, sampler=MisoWildSampler(method=method))
+    (points,) = traces(figure, "objective", "markers")
+    if method == "paper":
+        assert sign * 1e6 in points.y
+        assert figure.layout.title.text == "Objective Model Plot"
+        return
+    worst = max(sign * value for value in points.y)
+    assert 1.0 < worst < 100.0
+    assert f"objective: 1 to {sign * worst:.3g}" in figure.layout.title.text
+    assert any("value: " in t and f"for the model: {sign * worst:.6g}" in t for t in points.text)
+
+
+def test_a_long_text_below_the_title_is_broken_and_has_room() -> None:
+    study = study_of(30, six_d, sampler=MisoWildSampler(seed=0))
+    figure = plot_acquisition(study)
+    first, *lines = figure.layout.title.text.split("<br>")
+    assert first == "Acquisition Plot"
+    assert len(lines) > 1
+    assert all(line.startswith("<sup>") and len(line) < 132 for line in lines)
+    assert figure.layout.margin.t == 100 + 25 * (len(lines) - 1)
 
 
 def test_discrepancy_of_a_single_source() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from typing import Any
+from typing import ClassVar
 from typing import Protocol
 
 
@@ -60,7 +61,16 @@ class FittedModel(Protocol):
 
 
 class Method(Protocol):
-    """A method: a frozen dataclass of constants."""
+    """A method: a frozen dataclass of constants.
+
+    Attributes:
+        logarithmic_acquisition: Whether its acquisition is the logarithm of a utility.
+        moves_outliers: Whether it fits its models to values after
+            :func:`~optuna_misowild.outliers.clip_outliers`.
+    """
+
+    logarithmic_acquisition: ClassVar[bool]
+    moves_outliers: ClassVar[bool]
 
     def design(self, observations: Observations, n_rows: int) -> Sequence[tuple[int, int]]:
         """Return the (source, row) pairs of the initial design that are still to be queried.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from typing import ClassVar
 
 import numpy as np
 
@@ -60,6 +61,9 @@ class CostCooling:
         TypeError: If an argument has the wrong type.
         ValueError: If an argument is out of its range.
     """
+
+    logarithmic_acquisition: ClassVar[bool] = True
+    moves_outliers: ClassVar[bool] = True
 
     alpha: float | None = None
     initial_design: str = "lhs"

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from typing import ClassVar
 
 import numpy as np
 
@@ -63,6 +64,9 @@ class PaperMethod:
         TypeError: If an argument has the wrong type.
         ValueError: If ``m`` or ``beta`` is negative, or ``min_distance`` not positive.
     """
+
+    logarithmic_acquisition: ClassVar[bool] = False
+    moves_outliers: ClassVar[bool] = False
 
     m: float = 1.0
     beta: float | Callable[[int], float] | None = None

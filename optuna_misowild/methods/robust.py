@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from typing import ClassVar
 
 import numpy as np
 
@@ -77,6 +78,9 @@ class RobustMethod:
         n_exploring: Number of random locations that such a query is chosen from.
         min_distance: Distance in the unit cube below which two queries of a source are the same.
     """
+
+    logarithmic_acquisition: ClassVar[bool] = True
+    moves_outliers: ClassVar[bool] = True
 
     max_cost_ratio: float = 1.0 / 3.0
     n_preferred_rows: int = 3

@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from optuna_misowild.methods.carbo import CostCooling
-from optuna_misowild.methods.robust import RobustMethod
 from optuna_misowild.space import decode
 from optuna_misowild.threads import single_blas_thread
 from optuna_misowild.visualization.look import Look
@@ -111,7 +109,7 @@ def acquisition_figure(look: Look, params: Sequence[str] | None = None) -> go.Fi
         else [Mark("Next", "star", following.params, following.source)],
         colorscale="Greens",
         cut=_CUT,
-        depth=_DEPTH if _is_logarithmic(look) else math.inf,
+        depth=_DEPTH if look.sampler.method.logarithmic_acquisition else math.inf,
     )
     if following is None:
         why = f"Next: {look.labels[initial[0]]}, by the initial design"
@@ -123,7 +121,7 @@ def acquisition_figure(look: Look, params: Sequence[str] | None = None) -> go.Fi
             f"Next: {look.labels[following.source]} at {_text(following.params)}; predicted value "
             f"{look.sign * value:.4g} ± {value_std:.2g}, cost {cost:.3g}{look.cost_unit}"
         )
-    return figure_over_params(look, params, quantity, f"{title}<br><sup>{why}</sup>")
+    return figure_over_params(look, params, quantity, title, why)
 
 
 @dataclass(frozen=True)
@@ -146,10 +144,6 @@ def _propose(look: Look, sources: Sequence[int]) -> _Next:
             view.observations, view.domain, rng=np.random.default_rng(0), sources=sources
         )
     return _Next(proposal.source, decode(view.space, proposal.x))
-
-
-def _is_logarithmic(look: Look) -> bool:
-    return isinstance(look.sampler.method, (RobustMethod, CostCooling))
 
 
 def _text(params: Mapping[str, Any]) -> str:

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 _TITLE = "Cost History Plot"
 # The worst values are out of the picture if they are this much of its height away from it.
 _FAR = 3.0
+# Of several studies, the picture begins where each has spent this part of its money: what the
+# first trials gave is chance, and would leave no room for the differences that count.
+_BEGINNING = 0.1
 
 
 def plot_cost_history(
@@ -40,7 +43,8 @@ def plot_cost_history(
     Of one study, each trial is a point where the money spent had got to when it finished,
     coloured by its source. Large points are values of the preferred source, small ones those of
     the others, which are no results: the line goes through the best of the large ones. Of
-    several studies, only the lines and the large points are shown.
+    several studies, only the lines and the large points are shown, of values as good as each had
+    after a tenth of its money; a double click shows the others.
 
     How to read it: the earlier and the lower the line falls (in a study that minimises), the
     better. Small points before a fall are the cheap queries that led to it.
@@ -102,6 +106,7 @@ def _comparison(looks: Mapping[str, Look]) -> go.Figure:
         figure.add_traces([points, line])
     if not figure.data:
         return empty_figure(_TITLE, "No study has a value of its preferred source yet.")
+    _keep_to_lines(figure, [look for look in looks.values() if look.best_verified])
     return figure
 
 
@@ -153,3 +158,19 @@ def _keep_extremes_out(figure: go.Figure, look: Look) -> None:
         margin = 0.1 * (high - low)
         bounds = look.sign * np.array([low - margin, high + margin])
         figure.update_yaxes(range=sorted(float(bound) for bound in bounds))
+
+
+def _keep_to_lines(figure: go.Figure, looks: Sequence[Look]) -> None:
+    """Show the values from which lines go on after the beginning; a double click shows all."""
+    sign = looks[0].sign
+    ends, begins = [], []
+    for look in looks:
+        best = look.best_verified
+        early = [q for q in best if q.spent <= _BEGINNING * look.queries[-1].spent]
+        begins.append(sign * (early[-1] if early else best[0]).value)
+        ends.append(sign * best[-1].value)
+    low, high = min(ends), max(begins)
+    if low < high:
+        margin = 0.06 * (high - low)
+        bounds = (sign * (low - margin), sign * (high + margin))
+        figure.update_yaxes(range=sorted(bounds))

@@ -31,11 +31,12 @@ def plot_discrepancy(
 ) -> go.Figure:
     """Plot where each source misleads: its predicted discrepancy from the preferred source.
 
-    A difference that is the same everywhere does not mislead, so it is taken out and written
-    beside the name of the source, with ρ_s. With two parameters there is a panel of contours
-    per source, and below its standard deviation; points show where the source was asked. With
-    any other number there is a panel per parameter that shows a line per source, with a band of
-    one standard deviation.
+    A difference that is the same everywhere does not mislead, so the mean over the space is
+    taken out and written beside the name of the source, with its scale ρ_s. The second line of
+    the title has the discrepancy at the star, as ``Model.discrepancy`` gives it, mean included.
+    With two parameters there is a panel of contours per source, and below its standard
+    deviation; points show where the source was asked. With any other number there is a panel
+    per parameter that shows a line per source, with a band of one standard deviation.
 
     How to read it: where the discrepancy is 0, the source ranks parameters as the preferred one
     does (or the other way round if ρ_s is negative). Where it is negative in a study that
@@ -97,10 +98,18 @@ def discrepancy_figure(look: Look, params: Sequence[str] | None = None) -> go.Fi
     def caption(source: int) -> str:
         if rho is None:
             return look.labels[source]
-        return f"{look.labels[source]}: ρ = {rho[source]:.2g}, {offsets[source]:+.3g}"
+        return f"{look.labels[source]}: scale {rho[source]:.2g}, mean {offsets[source]:+.3g}"
 
+    text = ""
+    if rho is not None and look.recommendation is not None:
+        at_star = []
+        for source in others:
+            mean, std = signed([look.centre], source)
+            assert std is not None
+            at_star.append(f"{look.labels[source]}\u00a0{mean[0]:+.3g}\u00a0±\u00a0{std[0]:.2g}")
+        text = f"Without its mean over the space. At the star, with it: {', '.join(at_star)}"
     quantity = Quantity(
-        title="Discrepancy",
+        title="Discrepancy" if rho is None else "Discrepancy − Mean",
         predict=predict,
         sources=others,
         captions=[caption(source) for source in others],
@@ -110,4 +119,4 @@ def discrepancy_figure(look: Look, params: Sequence[str] | None = None) -> go.Fi
         low_is_dark=look.is_maximised,
         midpoint=0.0,
     )
-    return figure_over_params(look, params, quantity, title)
+    return figure_over_params(look, params, quantity, title, text)

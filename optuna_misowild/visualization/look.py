@@ -8,12 +8,14 @@ import math
 from typing import TYPE_CHECKING
 from typing import Any
 
+import numpy as np
 import optuna
 from optuna.study import StudyDirection
 from optuna.trial import TrialState
 
 from optuna_misowild import records
 from optuna_misowild.base_sampler import MethodSampler
+from optuna_misowild.outliers import clip_outliers
 from optuna_misowild.recommendation import recommend
 from optuna_misowild.space import from_unit
 from optuna_misowild.study_sampler import sampler_of
@@ -159,6 +161,20 @@ class Look:
         """Return the title of an axis of costs."""
         return f"{title} (s)" if self.cost_unit else title
 
+    @cached_property
+    def moved_in(self) -> dict[int, float]:
+        """The values that were moved in before the models were fitted, by the trial's number."""
+        seen = self.view.observations
+        if not self.sampler.method.moves_outliers or not len(seen):
+            return {}
+        rows = np.flatnonzero(seen.has_value)
+        if not self.modelled[1:]:
+            rows = rows[seen.source[rows] == 0]
+        fitted = clip_outliers(seen.y[rows], seen.source[rows])
+        moved = fitted < seen.y[rows]
+        values = self.sign * seen.unit * fitted[moved]
+        return dict(zip(seen.trial[rows[moved]].tolist(), values.tolist(), strict=True))
+
     # What was fitted.
 
     @cached_property
@@ -202,6 +218,8 @@ class Look:
             else f"state: {query.trial.state.name}",
             f"cost: {query.cost:.4g}" if math.isfinite(query.cost) else "cost: unknown",
         ]
+        if query.trial.number in self.moved_in:
+            lines.insert(3, f"for the model: {self.moved_in[query.trial.number]:.6g}")
         lines += [
             f"{name}: {value:.5g}" if isinstance(value, float) else f"{name}: {value}"
             for name, value in query.trial.params.items()

@@ -77,8 +77,21 @@ def objective_model_figure(look: Look, params: Sequence[str] | None = None) -> g
         sources=look.modelled,
         captions=[look.labels[source] for source in look.modelled],
         centre=look.centre,
-        observed=lambda query: query.value,
+        observed=lambda query: look.moved_in.get(query.trial.number, query.value),
         marks=recommended(look),
         low_is_dark=not look.is_maximised,
     )
-    return figure_over_params(look, params, quantity, title)
+    return figure_over_params(look, params, quantity, title, _moved(look))
+
+
+def _moved(look: Look) -> str:
+    """Say which observations are shown, as the models saw them, at another value."""
+    parts = []
+    for source in look.modelled:
+        own = [q.trial.number for q in look.queries if q.source == source]
+        moved = [look.moved_in[number] for number in own if number in look.moved_in]
+        if moved:
+            parts.append(f"{look.labels[source]}: {len(moved)} to {moved[0]:.3g}")
+    if not parts:
+        return ""
+    return f"Outliers, moved in before the fit and shown so: {'; '.join(parts)}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import TYPE_CHECKING
 
 from optuna_misowild.visualization.axes import chosen_axes
@@ -18,11 +19,36 @@ if TYPE_CHECKING:
     from optuna_misowild.visualization.quantity import Quantity
 
 
+# Of the small letters below a title, and what plotly's layout has where none is set; in pixels.
+_LETTER_WIDTH, _LINE_HEIGHT = 6.0, 25
+_WIDTH, _HEIGHT, _TOP = 700, 450, 100
+
+
 def figure_over_params(
-    look: Look, params: Sequence[str] | None, quantity: Quantity, title: str
+    look: Look, params: Sequence[str] | None, quantity: Quantity, title: str, text: str = ""
 ) -> go.Figure:
-    """Return a figure of a quantity over the parameters that a user asks for."""
+    """Return a figure of a quantity over the parameters that a user asks for.
+
+    Args:
+        look: The study.
+        params: The names of the parameters; None for all.
+        quantity: What to show.
+        title: The title of the figure.
+        text: What stands in small letters below it, in as many lines as it takes.
+    """
     axes = chosen_axes(look, params)
     if len(axes) == 2:
-        return contour_figure(look, axes[0], axes[1], quantity, title)
-    return slice_figure(look, axes, quantity, title)
+        figure = contour_figure(look, axes[0], axes[1], quantity, title)
+    else:
+        figure = slice_figure(look, axes, quantity, title)
+    layout = figure.layout
+    n_letters = int((layout.width or _WIDTH) / _LETTER_WIDTH)
+    lines = textwrap.wrap(text, n_letters, break_on_hyphens=False)
+    more = _LINE_HEIGHT * max(len(lines) - 1, 0)
+    figure.update_layout(title="<br>".join([title, *(f"<sup>{line}</sup>" for line in lines)]))
+    if more:
+        top, height = _TOP + more, (layout.height or _HEIGHT) + more
+        figure.update_layout(
+            margin={"t": top}, height=height, title={"y": 1.0 - 40 / height, "yanchor": "top"}
+        )
+    return figure

@@ -121,12 +121,12 @@ def source_worth_figure(look: Look) -> go.Figure:
     preferred = look.labels[0]
     worths = source_worths(look)
     asked = [worth.cost for worth in worths.values() if math.isfinite(worth.cost)]
+    known = [worth.low for worth in worths.values() if math.isfinite(worth.correlation)]
     left, right = min([*asked, 0.1]) / 2.0, max([*asked, 1.0]) * 1.8
     figure = go.Figure(
         layout=go.Layout(
-            title=f"{_TITLE}<br><sup>Bar: 95 % interval. Area: number of queries. Filled: the bar "
-            "tells. Dashed: as much for the money as one of "
-            f"{preferred}</sup>",
+            title=f"{_TITLE}<br><sup>Dashed: a query tells as much for the money as one of "
+            f"{preferred}. Bar: 95 % interval. Area: number of queries</sup>",
             xaxis={
                 "title": f"Cost of a Query, Relative to {preferred}",
                 "type": "log",
@@ -136,7 +136,7 @@ def source_worth_figure(look: Look) -> go.Figure:
             yaxis={
                 "title": f"Correlation with {preferred}, Where Asked",
                 "zeroline": False,
-                "range": [min([-0.1, *(w.low for w in worths.values())]) - 0.05, _TOP],
+                "range": [min([-0.05, *known]) - 0.05, _TOP],
                 "tickvals": [-1, -0.5, 0, 0.25, 0.5, 0.75, 1],
             },
         )
