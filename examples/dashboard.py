@@ -3,10 +3,8 @@
 Tuning a support vector classifier on SPLICE, replayed from recorded measurements, so that it
 takes seconds instead of minutes. While it runs, or afterwards, open the page:
 
-    python -m examples.dashboard [--n-trials 60] [--storage sqlite:///dashboard.db] [--images DIR]
+    python -m examples.dashboard [--n-trials 60] [--storage sqlite:///dashboard.db]
     optuna-dashboard sqlite:///dashboard.db
-
-With --images, the figures are also written as HTML and PNG files.
 """
 
 from __future__ import annotations
@@ -17,14 +15,10 @@ import sys
 import optuna
 
 from examples.benchmarks.replay import svc
-from examples.figures import write_figures
 from optuna_misowild import CostProgressBar
 from optuna_misowild import MisoWildSampler
 from optuna_misowild.dashboard import DashboardCallback
 from optuna_misowild.dashboard import publish
-from optuna_misowild.visualization import plot_cost_history
-from optuna_misowild.visualization import plot_source_usage
-from optuna_misowild.visualization import plot_source_worth
 
 
 SOURCES = ["100%", "40%", "30%", "20%", "10%"]  # the first is the preferred one
@@ -42,7 +36,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--n-trials", type=int, default=60)
     parser.add_argument("--storage", default="sqlite:///dashboard.db")
-    parser.add_argument("--images", help="a folder for the figures as files")
     args = parser.parse_args()
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -58,15 +51,6 @@ def main() -> None:
         )
     publish(study)  # what came after the last of these updates
 
-    if args.images:
-        figures = {
-            "cost-history": plot_cost_history(study),
-            "source-usage": plot_source_usage(study),
-            "source-worth": plot_source_worth(study),
-        }
-        for figure in figures.values():
-            figure.update_layout(width=900, margin={"t": 60, "b": 60})
-        write_figures(figures, args.images, scale=1.0)
     print(f"Look at it: optuna-dashboard {args.storage}", file=sys.stderr)
 
 
