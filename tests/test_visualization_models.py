@@ -98,9 +98,9 @@ def test_a_category_makes_a_heat_map() -> None:
 
 def test_discrepancy_takes_out_what_is_the_same_everywhere() -> None:
     figure = plot_discrepancy(misleading_study())
-    right = next(t for t in figure.data if t.name.startswith("right: ") and t.line.width)
-    wrong = next(t for t in figure.data if t.name.startswith("wrong: ") and t.line.width)
-    assert right.name == "right: scale 1, mean +3"
+    right = next(t for t in figure.data if t.name.startswith("right<br>") and t.line.width)
+    wrong = next(t for t in figure.data if t.name.startswith("wrong<br>") and t.line.width)
+    assert right.name == "right<br><sup>scale 1, mean +3</sup>"
     assert np.abs(right.y).max() < 0.1
     assert np.abs(wrong.y).max() > 0.5
 
@@ -135,13 +135,13 @@ def test_outliers_are_shown_as_the_model_saw_them(direction: str, method: str) -
 
 
 def test_a_long_text_below_the_title_is_broken_and_has_room() -> None:
-    study = study_of(30, six_d, sampler=MisoWildSampler(seed=0))
-    figure = plot_acquisition(study)
+    study = study_of(30, two_d, sources=tuple(f"s{i}" for i in range(12)))
+    figure = plot_discrepancy(study)
     first, *lines = figure.layout.title.text.split("<br>")
-    assert first == "Acquisition Plot"
+    assert first == "Discrepancy Plot"
     assert len(lines) > 1
     assert all(line.startswith("<sup>") and len(line) < 132 for line in lines)
-    assert figure.layout.margin.t == 100 + 25 * (len(lines) - 1)
+    assert figure.layout.margin.t == 100 + 25 * len(lines)  # Captions have two lines, too.
 
 
 def test_discrepancy_of_a_single_source() -> None:

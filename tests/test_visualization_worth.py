@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
-import numpy as np
-import optuna
 import plotly.graph_objects as go
 import pytest
 from studies_to_see import misleading_study
 
 from optuna_misowild import MisoWildSampler
+from optuna_misowild import RobustMethod
 from optuna_misowild.visualization import plot_source_worth
 
 
@@ -40,25 +40,26 @@ def test_a_source_that_was_hardly_asked_is_not_taken_for_a_good_one() -> None:
     assert (right.y[0], right.marker.color, right.error_y.visible) == (0.0, "white", False)
 
 
-def test_no_source_vouches_for_itself() -> None:
-    """A source that contradicts the preferred one is not believed for being asked often."""
-    study = misleading_study()
-    more = optuna.create_study()
-    more.add_trials(study.trials)
-    distributions = study.trials[0].distributions
-    for x in np.linspace(0.0, 1.0, 40):
-        params = {"source": "wrong", "x": float(x)}
-        more.add_trial(
-            optuna.create_trial(
-                params=params,
-                distributions=distributions,
-                value=math.cos(9.0 * x),
-                user_attrs={"cost": 0.1},
-            )
-        )
-    wrong = point(plot_source_worth(more, sampler=MisoWildSampler()), "wrong")
-    assert "50 queries" in wrong.name
-    assert wrong.name.endswith("   not worth its cost")
+def test_the_interval_is_that_of_so_many_pairs() -> None:
+    wrong = point(plot_source_worth(misleading_study(), sampler=MisoWildSampler()), "wrong")
+    r = wrong.y[0]
+    expected = math.tanh(math.atanh(r) + 1.96 / math.sqrt(10 - 3))  # Fisher's, of ten pairs
+    assert r + wrong.error_y.array[0] == pytest.approx(expected)
+    expected = math.tanh(math.atanh(r) - 1.96 / math.sqrt(10 - 3))
+    assert r - wrong.error_y.arrayminus[0] == pytest.approx(expected)
+
+
+def test_no_source_vouches_for_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[set[int]] = []
+    fit = RobustMethod.fit
+
+    def spy(self: RobustMethod, observations: Any, domain: Any) -> Any:
+        seen.append(set(observations.source.tolist()))
+        return fit(self, observations, domain)
+
+    monkeypatch.setattr(RobustMethod, "fit", spy)
+    plot_source_worth(misleading_study(), sampler=MisoWildSampler())
+    assert {0, 2} in seen and {0, 1} in seen
 
 
 def test_a_source_that_was_never_asked() -> None:

@@ -84,7 +84,8 @@ def _panels(
     n_rows = 2 * n_blocks if with_spread else n_blocks
     captions = [*quantity.captions, *[""] * (n_blocks * n_columns - n)]
     if with_spread:
-        captions += [f"{caption} (std)" if caption else "" for caption in captions]
+        names = [caption.split("<br>")[0] for caption in captions]
+        captions += [f"{name} (std)" if name else "" for name in names]
     height = _PANEL_HEIGHT * n_rows + _MARGIN_HEIGHT
     figure = subplots.make_subplots(
         rows=n_rows,

@@ -42,9 +42,10 @@ def figure_over_params(
     else:
         figure = slice_figure(look, axes, quantity, title)
     layout = figure.layout
-    n_letters = int((layout.width or _WIDTH) / _LETTER_WIDTH)
-    lines = textwrap.wrap(text, n_letters, break_on_hyphens=False)
-    more = _LINE_HEIGHT * max(len(lines) - 1, 0)
+    # Whatever the figure's own width: on the dashboard it is that of a frame.
+    lines = textwrap.wrap(text, int(_WIDTH / _LETTER_WIDTH), break_on_hyphens=False)
+    captions_have_two = any("<br>" in caption for caption in quantity.captions)
+    more = _LINE_HEIGHT * (max(len(lines) - 1, 0) + captions_have_two)
     figure.update_layout(title="<br>".join([title, *(f"<sup>{line}</sup>" for line in lines)]))
     if more:
         top, height = _TOP + more, (layout.height or _HEIGHT) + more
