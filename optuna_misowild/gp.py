@@ -131,13 +131,18 @@ class GaussianProcess:
             Mean (m,), variance (m,), gradient of the mean (m, d), gradient of the variance
             (m, d). Gradients are 0 along categorical coordinates.
         """
-        k, dk_dr2 = self._correlation(X)
+        k, dk = self._correlation(X)
         half = solve_lower(self._factor, k.T)
         full = solve_lower(self._factor, half, transposed=True)
-        dk = location_gradient(dk_dr2, X, self.X, self.length_scale, self.categorical)
-        dmean = math.sqrt(self.amplitude) * (self._weights @ dk)
-        dvariance = -2.0 * self.amplitude * np.einsum("mnd,nm->md", dk, full)
-        return self._mean(k), self._variance(half), dmean, dvariance
+        dvariance = -2.0 * self.amplitude * self._location_gradient(dk * full.T, X)
+        return self._mean(k), self._variance(half), self._mean_gradient(dk, X), dvariance
+
+    def predict_mean_with_gradient(
+        self, X: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the mean of f alone, shape (m,), and its gradient, shape (m, d)."""
+        k, dk = self._correlation(X)
+        return self._mean(k), self._mean_gradient(dk, X)
 
     def _blocks(self, m: int) -> Iterator[slice]:
         """Split m rows such that k(rows, X) stays in the cache, which halves the time."""
@@ -148,6 +153,16 @@ class GaussianProcess:
     def _mean(self, k: NDArray[np.float64]) -> NDArray[np.float64]:
         mean: NDArray[np.float64] = self.mean + math.sqrt(self.amplitude) * (k @ self._weights)
         return mean
+
+    def _mean_gradient(
+        self, dk: NDArray[np.float64], X: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        return math.sqrt(self.amplitude) * self._location_gradient(dk * self._weights, X)
+
+    def _location_gradient(
+        self, weights: NDArray[np.float64], X: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        return location_gradient(weights, X, self.X, self.length_scale, self.categorical)
 
     def _variance(self, half: NDArray[np.float64]) -> NDArray[np.float64]:
         explained: NDArray[np.float64] = np.einsum("nm,nm->m", half, half)

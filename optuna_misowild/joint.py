@@ -20,6 +20,7 @@ import numpy as np
 
 from optuna_misowild.joint_likelihood import SMOOTHNESS
 from optuna_misowild.joint_likelihood import JointHyperparameters
+from optuna_misowild.kernel import location_gradient
 from optuna_misowild.kernel import matern
 from optuna_misowild.kernel import scaled_squared_distance
 from optuna_misowild.linalg import blas
@@ -125,6 +126,7 @@ class JointGaussianProcess:
     categorical: NDArray[np.bool_]
     # The same data ordered by source: that of source s is the slice _rows[s].
     _X: NDArray[np.float64] = field(init=False, repr=False)
+    _source: NDArray[np.int_] = field(init=False, repr=False)
     _rows: tuple[slice, ...] = field(init=False, repr=False)
     _rho_rows: NDArray[np.float64] = field(init=False, repr=False)
     # L⁻¹ and a = K⁻¹ · targets, where L Lᵀ = K is the covariance matrix with noise.
@@ -152,6 +154,7 @@ class JointGaussianProcess:
         alpha = inverse_factor.T @ (inverse_factor @ targets)
         for name, value in (
             ("_X", X),
+            ("_source", source),
             ("_rows", rows),
             ("_rho_rows", rho_rows),
             ("_inverse_factor", inverse_factor),
@@ -197,8 +200,7 @@ class JointGaussianProcess:
     def predict(self, X: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return mean and variance of f_1 at X (m, d): two arrays of shape (m,)."""
         C, _ = self._shared_covariance(X)
-        mean, variance, _ = self._posterior_of_first(C)
-        return mean, variance
+        return self._posterior_of_first(C, self._half_solved(C))
 
     def predict_mean(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the mean of f_1 at X (m, d), shape (m,)."""
@@ -212,7 +214,8 @@ class JointGaussianProcess:
         """
         h = self.hyperparameters
         C, r2 = self._shared_covariance(X)
-        mean, variance, U = self._posterior_of_first(C)
+        U = self._half_solved(C)
+        mean, variance = self._posterior_of_first(C, U)
         shape = (len(X), self.n_sources)
         delta_mean, delta_variance, covariance = np.zeros(shape), np.zeros(shape), np.zeros(shape)
         for s in range(1, self.n_sources):
@@ -235,50 +238,60 @@ class JointGaussianProcess:
         self, X: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
         """Return mean and variance of f_1 at X (m, d), each (m,), and their gradients (m, d)."""
-        g = self.predict_source_with_gradient(X, 0)
+        g = self.predict_sources_with_gradient(X, np.zeros(len(X), dtype=int))
         return g.mean, g.variance, g.d_mean, g.d_variance
 
-    def predict_source_with_gradient(self, X: NDArray[np.float64], source: int) -> SourceGradient:
-        """Return the posterior of f_1 and f_s, s = ``source``, at X (m, d) with gradients in x."""
+    def predict_sources_with_gradient(
+        self, X: NDArray[np.float64], source: NDArray[np.int_]
+    ) -> SourceGradient:
+        """Return the posterior of f_1 and f_s with gradients in x.
+
+        Args:
+            X: Locations, shape (m, d).
+            source: s at each of them, shape (m,).
+        """
         h, q = self.hyperparameters, self.scale**2
+        m, other = len(X), np.flatnonzero(source > 0)  # Those with a discrepancy.
         r2 = scaled_squared_distance(X, self._X, h.length_scale, self.categorical)
         k, dk = matern(r2, SMOOTHNESS)
         C = h.amplitude * self._rho_rows * k
         dC = h.amplitude * self._rho_rows * dk  # by r²; by x in _location_gradient
-        mean, variance, U = self._posterior_of_first(C)
-        W = U @ self._inverse_factor  # C K⁻¹, (m, n)
+        B, dB = self._discrepancy_covariance(r2[other], source[other])
+        # Those of f_1 and of δ_s at once, since what takes time is reading the matrix.
+        UV = self._half_solved(np.concatenate([C, B]))
+        full = blas().dtrmm(1.0, self._inverse_factor, UV.T, lower=1, trans_a=1).T
+        U, V, W, WB = UV[:m], UV[m:], full[:m], full[m:]  # W = C K⁻¹, WB = B K⁻¹
+
+        mean, variance = self._posterior_of_first(C, U)
         d_mean = self.scale * self._location_gradient(dC * self._alpha, X)
         d_variance = -2.0 * q * self._location_gradient(dC * W, X)
-        if source == 0:
-            return SourceGradient(
-                mean, variance, variance, variance, d_mean, d_variance, d_variance, d_variance
+        source_variance, covariance = variance.copy(), variance.copy()
+        d_source_variance, d_covariance = d_variance.copy(), d_variance.copy()
+        if len(other):
+            rho, X = h.rho[source[other]], X[other]
+            prior = h.tau[source[other]] + 1.0
+            delta_variance = q * (prior - np.einsum("ij,ij->i", V, V))
+            delta_covariance = -q * np.einsum("ij,ij->i", U[other], V)
+            covariance[other] = rho * variance[other] + delta_covariance
+            source_variance[other] = np.maximum(
+                rho**2 * variance[other] + 2.0 * rho * delta_covariance + delta_variance, 0.0
             )
-
-        rho, tau, kappa2 = h.rho[source], h.tau[source], h.kappa[source] ** 2
-        rows = self._rows[source]
-        k, dk = matern(r2[:, rows] / kappa2, SMOOTHNESS)
-        B, dB = tau * k + 1.0, tau / kappa2 * dk  # Cov[δ_s(x), y], (m, n_s)
-        V = B @ self._inverse_factor[rows.start :, rows].T
-        WB = V @ self._inverse_factor[rows.start :]  # B K⁻¹, (m, n)
-        delta_variance = q * (tau + 1.0 - np.einsum("ij,ij->i", V, V))
-        delta_covariance = -q * np.einsum("ij,ij->i", U[:, rows.start :], V)
-        d_delta_variance = -2.0 * q * self._location_gradient(dB * WB[:, rows], X, rows)
-        d_delta_covariance = -q * (
-            self._location_gradient(dC * WB, X) + self._location_gradient(dB * W[:, rows], X, rows)
-        )
+            rho = rho[:, None]
+            d_delta_variance = -2.0 * q * self._location_gradient(dB * WB, X)
+            d_delta_covariance = -q * self._location_gradient(dC[other] * WB + dB * W[other], X)
+            d_covariance[other] = rho * d_variance[other] + d_delta_covariance
+            d_source_variance[other] = (
+                rho**2 * d_variance[other] + 2.0 * rho * d_delta_covariance + d_delta_variance
+            )
         return SourceGradient(
             mean=mean,
             variance=variance,
-            source_variance=np.maximum(
-                rho**2 * variance + 2.0 * rho * delta_covariance + delta_variance, 0.0
-            ),
-            covariance=rho * variance + delta_covariance,
+            source_variance=source_variance,
+            covariance=covariance,
             d_mean=d_mean,
             d_variance=d_variance,
-            d_source_variance=rho**2 * d_variance
-            + 2.0 * rho * d_delta_covariance
-            + d_delta_variance,
-            d_covariance=rho * d_variance + d_delta_covariance,
+            d_source_variance=d_source_variance,
+            d_covariance=d_covariance,
         )
 
     def leave_one_out(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -326,27 +339,32 @@ class JointGaussianProcess:
         r2 = scaled_squared_distance(X, self._X, h.length_scale, self.categorical)
         return h.amplitude * self._rho_rows * matern(r2, SMOOTHNESS)[0], r2
 
+    def _discrepancy_covariance(
+        self, r2: NDArray[np.float64], source: NDArray[np.int_]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return Cov[δ_s(x), y] for r² (m, n) and s (m,), and its derivative by r²."""
+        h = self.hyperparameters
+        own = source[:, None] == self._source
+        tau, kappa2 = h.tau[source, None], np.square(h.kappa[source, None])
+        k, dk = matern(r2 / kappa2, SMOOTHNESS)
+        return own * (tau * k + 1.0), own * (tau / kappa2 * dk)
+
+    def _half_solved(self, C: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return C L⁻ᵀ for C (m, n)."""
+        half: NDArray[np.float64] = blas().dtrmm(1.0, self._inverse_factor, C.T, lower=1).T
+        return half
+
     def _posterior_of_first(
-        self, C: NDArray[np.float64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """Return mean and variance of f_1 from C = Cov[f_1(x), y], and C L⁻ᵀ (m, n)."""
-        U = blas().dtrmm(1.0, self._inverse_factor, C.T, lower=1).T
+        self, C: NDArray[np.float64], U: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return mean and variance of f_1 from C = Cov[f_1(x), y] and U = C L⁻ᵀ."""
         variance = self.hyperparameters.amplitude - np.einsum("ij,ij->i", U, U)
         return (
             self.mean + self.scale * (C @ self._alpha),
             self.scale**2 * np.maximum(variance, 0.0),
-            U,
         )
 
     def _location_gradient(
-        self,
-        weights: NDArray[np.float64],
-        X: NDArray[np.float64],
-        rows: slice = slice(None),  # noqa: B008
+        self, weights: NDArray[np.float64], X: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """Return Σ_j weights_ij ∂r²(x_i, x_j)/∂x_i over the given rows of the data, (m, d)."""
-        per_unit = np.where(self.categorical, 0.0, 2.0 / np.square(self.length_scale))
-        result: NDArray[np.float64] = per_unit * (
-            X * np.sum(weights, axis=1)[:, None] - weights @ self._X[rows]
-        )
-        return result
+        return location_gradient(weights, X, self._X, self.length_scale, self.categorical)

@@ -88,23 +88,28 @@ def matern(
 
 
 def location_gradient(
-    dk_dr2: NDArray[np.float64],
+    weights: NDArray[np.float64],
     X: NDArray[np.float64],
     centers: NDArray[np.float64],
     length_scale: NDArray[np.float64],
     categorical: NDArray[np.bool_],
 ) -> NDArray[np.float64]:
-    """Return dk(x, c)/dx for every pair of a row x of X and a row c of centers.
+    """Return Σ_j weights_ij ∂r²(x_i, c_j)/∂x_i for the rows x of X and c of centers.
+
+    With dk/dr² times a_j as weights it is the gradient of Σ_j a_j k(x, c_j).
 
     Args:
-        dk_dr2: dk/dr² for each pair, shape (m, n).
+        weights: Shape (m, n).
         X: Locations at which to differentiate, shape (m, d).
         centers: The other arguments of the kernel, shape (n, d).
         length_scale: Shape (d,).
         categorical: Shape (d,); the gradient is 0 along these coordinates.
 
     Returns:
-        An array of shape (m, n, d).
+        An array of shape (m, d).
     """
-    weight = np.where(categorical, 0.0, 2.0 / np.square(length_scale))
-    return dk_dr2[:, :, None] * (X[:, None, :] - centers[None, :, :]) * weight
+    per_unit = np.where(categorical, 0.0, 2.0 / np.square(length_scale))
+    gradient: NDArray[np.float64] = per_unit * (
+        X * np.sum(weights, axis=1)[:, None] - weights @ centers
+    )
+    return gradient

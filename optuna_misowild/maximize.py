@@ -1,8 +1,9 @@
 """Maximise an acquisition over the sources and over a mixed space at once.
 
-A space-filling set of candidates is evaluated for all sources in one batch; the best few
-are climbed from, by L-BFGS-B along the continuous coordinates and by line searches over the
-values of the others. A small finite domain is enumerated instead.
+A space-filling set of candidates is evaluated for all sources in one batch; the best few are
+climbed from all at once, and then the best place that these climbs have reached by L-BFGS-B: along
+the continuous coordinates by gradients, along the others by line searches over their values. A
+small finite domain is enumerated instead.
 """
 
 from __future__ import annotations
@@ -15,8 +16,11 @@ from typing import Protocol
 
 import numpy as np
 
+from optuna_misowild.ascent import ascend
+
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from collections.abc import Mapping
     from collections.abc import Sequence
 
@@ -30,9 +34,9 @@ N_ENUMERATE = 2048  # Finite domains up to this size are searched exhaustively.
 DISCRETE_FACTOR = 4
 N_LINE = 32  # Ordered grids of more values are relaxed, and not searched value by value.
 FIRST_STEP = 0.1  # Length of the first step of a climb, in the unit cube.
-# L-BFGS-B iterations, and alternations between these and line searches,
-SHORT_CLIMB = (6, 1)  # from every start,
-LONG_CLIMB = (50, 20)  # and from the best place that these have reached.
+N_SHORT = 12  # Evaluations of the climbs from every start,
+N_LONG = 50  # iterations of that from the best place that these have reached,
+N_ROUNDS = 20  # and alternations between it and line searches.
 
 
 class Acquisition(Protocol):
@@ -49,9 +53,17 @@ class Acquisition(Protocol):
         """
 
     def value_and_gradient(
-        self, x: NDArray[np.float64], source: int
-    ) -> tuple[float, NDArray[np.float64]]:
-        """Return its value at x (d,) on one of ``sources``, and its gradient, shape (d,)."""
+        self, X: NDArray[np.float64], source: NDArray[np.int_]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return its value at each of X (m, d), and its gradient.
+
+        Args:
+            X: Locations, shape (m, d).
+            source: On which of ``sources``, shape (m,).
+
+        Returns:
+            Two arrays, (m,) and (m, d).
+        """
 
 
 class Maximum(NamedTuple):
@@ -115,13 +127,12 @@ def maximize(
         values = target.values(X)
     if is_small or values.max() == -np.inf:
         return _largest(target, X, values)
-    climbed = [
-        _climb(target, slice_, start, *SHORT_CLIMB)
-        for start in _distinct_best(target, X, values, n_polish)
-    ]
+    promising = _distinct_best(target, X, values, n_polish)
+    climbed = _climb(target, slice_, promising, _climb_together, 1)
     # A place that is good for one source is often good for another.
     X = np.stack([maximum.x for maximum in climbed])
-    return _climb(target, slice_, _largest(target, X, target.values(X)), *LONG_CLIMB)
+    highest = _largest(target, X, target.values(X))
+    return _climb(target, slice_, [highest], _climb_to_the_top, N_ROUNDS)[0]
 
 
 @dataclass(frozen=True)
@@ -230,11 +241,13 @@ class _Restricted:
         return np.where(excluded, -np.inf, values)
 
     def value_and_gradient(
-        self, x: NDArray[np.float64], source: int
-    ) -> tuple[float, NDArray[np.float64]]:
-        if self._is_avoided(x[None], source)[0]:
-            return -np.inf, np.zeros_like(x)
-        return self.acquisition.value_and_gradient(x, source)
+        self, X: NDArray[np.float64], source: NDArray[np.int_]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        value, gradient = self.acquisition.value_and_gradient(X, source)
+        for s in self.avoid:
+            rows = np.flatnonzero(source == s)
+            value[rows[self._is_avoided(X[rows], s)]] = -np.inf
+        return value, gradient
 
     def _is_avoided(self, X: NDArray[np.float64], source: int) -> NDArray[np.bool_]:
         points = self.avoid.get(source)
@@ -290,26 +303,34 @@ def _distinct_best(
 
 
 def _climb(
-    target: _Restricted, slice_: _Slice, start: Maximum, max_iterations: int, max_rounds: int
-) -> Maximum:
-    """Climb along the continuous and the discrete coordinates in turn.
+    target: _Restricted,
+    slice_: _Slice,
+    starts: list[Maximum],
+    climb: Callable[[_Restricted, NDArray[np.intp], list[Maximum]], list[Maximum]],
+    max_rounds: int,
+) -> list[Maximum]:
+    """Climb from each start along the continuous and the discrete coordinates in turn.
 
     In the first round, ordered coordinates of many values are relaxed to continuous ones, which
     follows a ridge between them where line searches along single coordinates would stop.
     """
-    best = start
+    best = starts
     rounds = range(max_rounds)
     if len(slice_.smooth) > len(slice_.continuous):
-        relaxed = _climb_continuous(target, slice_.smooth, best, max_iterations)
-        best = _better(target, best, slice_.line_searches(slice_.place(relaxed.x[None])[0]))
+        relaxed = climb(target, slice_.smooth, best)
+        placed = slice_.place(np.stack([maximum.x for maximum in relaxed]))
+        best = [
+            _better(target, maximum, slice_.line_searches(x))
+            for maximum, x in zip(best, placed, strict=True)
+        ]
         rounds = rounds[1:]
     for _ in rounds:
         if len(slice_.continuous):
-            best = _climb_continuous(target, slice_.continuous, best, max_iterations)
+            best = climb(target, slice_.continuous, best)
         if not len(slice_.discrete):
             break
-        found = _better(target, best, slice_.line_searches(best.x))
-        if found is best:
+        found = [_better(target, maximum, slice_.line_searches(maximum.x)) for maximum in best]
+        if all(new is old for new, old in zip(found, best, strict=True)):
             break
         best = found
     return best
@@ -322,15 +343,42 @@ def _better(target: _Restricted, best: Maximum, X: NDArray[np.float64]) -> Maxim
     return Maximum(best.source, X[row], float(values[row])) if values[row] > best.value else best
 
 
-def _climb_continuous(
-    target: _Restricted, coordinates: NDArray[np.intp], start: Maximum, max_iterations: int
-) -> Maximum:
-    """Climb by L-BFGS-B along the given coordinates, within [0, 1].
+def _climb_together(
+    target: _Restricted, coordinates: NDArray[np.intp], starts: list[Maximum]
+) -> list[Maximum]:
+    """Climb from all starts at once for a few steps."""
+    source = np.array([start.source for start in starts])
+
+    def place(Z: NDArray[np.float64]) -> NDArray[np.float64]:
+        X = np.stack([start.x for start in starts])
+        X[:, coordinates] = Z
+        return X
+
+    def function(Z: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        value, gradient = target.value_and_gradient(place(Z), source)
+        return value, gradient[:, coordinates]
+
+    Z = np.stack([start.x[coordinates] for start in starts])
+    Z, values = ascend(function, Z, n_evaluations=N_SHORT, first_step=FIRST_STEP)
+    return [
+        Maximum(start.source, x, float(value)) if value > start.value else start
+        for start, x, value in zip(starts, place(Z), values, strict=True)
+    ]
+
+
+def _climb_to_the_top(
+    target: _Restricted, coordinates: NDArray[np.intp], starts: list[Maximum]
+) -> list[Maximum]:
+    """Climb from one start after the other by L-BFGS-B, within [0, 1].
 
     The function is shifted and scaled so that the search starts at 0 with a first step of
     FIRST_STEP, whatever its units are. Where it is excluded the search sees the level of the
     start, which any line search rejects without being thrown far back.
     """
+    return [_lbfgs(target, coordinates, start) for start in starts]
+
+
+def _lbfgs(target: _Restricted, coordinates: NDArray[np.intp], start: Maximum) -> Maximum:
     from scipy.optimize import minimize
 
     best = start
@@ -340,8 +388,8 @@ def _climb_continuous(
         nonlocal best, scale
         x = start.x.copy()
         x[coordinates] = z
-        value, gradient = target.value_and_gradient(x, start.source)
-        slope = gradient[coordinates]
+        values, gradients = target.value_and_gradient(x[None], np.array([start.source]))
+        value, slope = values[0], gradients[0, coordinates]
         if not (np.isfinite(value) and np.isfinite(slope).all()):
             return 0.0, np.zeros(len(z))
         if value > best.value:
@@ -357,6 +405,6 @@ def _climb_continuous(
         jac=True,
         method="L-BFGS-B",
         bounds=[(0.0, 1.0)] * len(coordinates),
-        options={"maxiter": max_iterations, "maxfun": 2 * max_iterations, "gtol": 1e-6},
+        options={"maxiter": N_LONG, "maxfun": 2 * N_LONG, "gtol": 1e-6},
     )
     return best

@@ -106,10 +106,10 @@ def test_gradient_of_the_acquisition() -> None:
     acquisition = carbo._Acquisition(CostCooling().fit(seen, Domain.continuous(1)))
     step = 1e-6
     for x in rng.random(10):
-        value, gradient = acquisition.value_and_gradient(np.array([x]), 0)
+        value, gradient = acquisition.value_and_gradient(np.array([[x]]), np.array([0]))
         low, high = acquisition.values(np.array([[x - step], [x + step]]))[:, 0]
         assert value == pytest.approx(acquisition.values(np.array([[x]]))[0, 0])
-        assert gradient[0] == pytest.approx((high - low) / (2 * step), rel=1e-3, abs=1e-4)
+        assert gradient[0, 0] == pytest.approx((high - low) / (2 * step), rel=1e-3, abs=1e-4)
 
 
 def test_cost_effective_choice_by_hand() -> None:

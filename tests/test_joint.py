@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import replace
 from typing import Any
 
@@ -119,7 +120,7 @@ def test_gradient_of_posterior(source: int) -> None:
         at = 0, source
         return np.array([p.mean[0], p.variance[0], p.source_variance[at], p.covariance[at]])
 
-    g = model.predict_source_with_gradient(X, source)
+    g = model.predict_sources_with_gradient(X, np.full(len(X), source))
     of_first = model.predict_with_gradient(X)
     for got, expected in zip(of_first, (g.mean, g.variance, g.d_mean, g.d_variance), strict=True):
         np.testing.assert_allclose(got, expected, rtol=1e-12)
@@ -132,6 +133,18 @@ def test_gradient_of_posterior(source: int) -> None:
             step = 1e-6 * np.eye(3)[c]
             numerical[:, c] = (quantities(x + step) - quantities(x - step)) / 2e-6
         np.testing.assert_allclose(gradients[i], numerical, rtol=1e-5, atol=1e-6)
+
+
+def test_gradients_of_several_sources_at_once() -> None:
+    model = model_of(*random_problem())
+    X = random_problem(seed=1, n=8)[0]
+    source = np.array([2, 0, 3, 1, 0, 3, 2, 2])
+    together = model.predict_sources_with_gradient(X, source)
+    for i in range(len(X)):
+        alone = model.predict_sources_with_gradient(X[[i]], source[[i]])
+        for field in dataclasses.fields(together):
+            got, expected = getattr(together, field.name)[i], getattr(alone, field.name)[0]
+            np.testing.assert_allclose(got, expected, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize(("n_sources", "n"), [(1, 12), (2, 1), (4, 30), (6, 12)])
@@ -303,7 +316,7 @@ def test_few_or_constant_values(y: list[float], n_sources: int) -> None:
     assert np.all(np.isfinite(posterior.source_mean))
     assert np.all(np.abs(posterior.source_mean) <= 3 * size)
     assert np.all(posterior.source_variance > 0)
-    g = model.predict_source_with_gradient(Z, n_sources - 1)
+    g = model.predict_sources_with_gradient(Z, np.full(len(Z), n_sources - 1))
     assert np.all(np.isfinite(g.d_covariance))
     residual, variance = model.leave_one_out()
     assert len(residual) == np.sum(source == 0)
@@ -396,6 +409,6 @@ def test_factor_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     Z = random_problem(seed=1)[0]
     for _ in range(3):
         model.predict_sources(Z)
-        model.predict_source_with_gradient(Z, 2)
+        model.predict_sources_with_gradient(Z, np.full(len(Z), 2))
         model.leave_one_out()
     assert len(calls) == 1

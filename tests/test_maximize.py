@@ -39,10 +39,13 @@ class Bumps:
     def values(self, X: np.ndarray) -> np.ndarray:
         return self._bumps(X) @ self.weights.T
 
-    def value_and_gradient(self, x: np.ndarray, source: int) -> tuple[float, np.ndarray]:
-        bumps = self._bumps(x[None])[0] * self.weights[source]
-        slope = -2.0 * self.steepness[:, None] * (x - self.centers) * ~self.categorical
-        return float(bumps.sum()), bumps @ slope
+    def value_and_gradient(
+        self, X: np.ndarray, source: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        bumps = self._bumps(X) * self.weights[source]
+        difference = (X[:, None, :] - self.centers) * ~self.categorical
+        slope = -2.0 * self.steepness[:, None] * difference
+        return bumps.sum(axis=1), np.einsum("mb,mbd->md", bumps, slope)
 
 
 class Gated:
@@ -57,10 +60,12 @@ class Gated:
         excluded = np.stack([self.gate(X, source) for source in self.sources], axis=1)
         return np.where(excluded, -np.inf, self.inner.values(X))
 
-    def value_and_gradient(self, x: np.ndarray, source: int) -> tuple[float, np.ndarray]:
-        if self.gate(x[None], source)[0]:
-            return -np.inf, np.zeros_like(x)
-        return self.inner.value_and_gradient(x, source)
+    def value_and_gradient(
+        self, X: np.ndarray, source: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        value, gradient = self.inner.value_and_gradient(X, source)
+        closed = [self.gate(x[None], s)[0] for x, s in zip(X, source, strict=True)]
+        return np.where(closed, -np.inf, value), gradient
 
 
 def grid(k: int) -> np.ndarray:
@@ -167,9 +172,12 @@ def test_keeps_the_best_place_seen_of_a_rough_function() -> None:
         def values(self, X: np.ndarray) -> np.ndarray:
             return super().values(X) + 0.5 * np.cos(1e4 * X[:, :1])
 
-        def value_and_gradient(self, x: np.ndarray, source: int) -> tuple[float, np.ndarray]:
-            seen.append(float(self.values(x[None])[0, source]))
-            return seen[-1], super().value_and_gradient(x, source)[1]
+        def value_and_gradient(
+            self, X: np.ndarray, source: np.ndarray
+        ) -> tuple[np.ndarray, np.ndarray]:
+            value = self.values(X)[np.arange(len(X)), source]
+            seen.extend(value)
+            return value, super().value_and_gradient(X, source)[1]
 
     maximum = search(Rough(2), Domain.continuous(2))
     assert maximum.value >= max(seen)
@@ -207,8 +215,10 @@ def test_only_allowed_sources_are_chosen() -> None:
 @pytest.mark.parametrize("source", [2, 5, 9])
 def test_sources_are_named_as_the_acquisition_names_them(domain: Domain, source: int) -> None:
     class Named(Bumps):
-        def value_and_gradient(self, x: np.ndarray, source: int) -> tuple[float, np.ndarray]:
-            return super().value_and_gradient(x, self.sources.index(source))
+        def value_and_gradient(
+            self, X: np.ndarray, source: np.ndarray
+        ) -> tuple[np.ndarray, np.ndarray]:
+            return super().value_and_gradient(X, np.searchsorted(self.sources, source))
 
     named = Named(2)
     named.sources = (2, 5, 9)
@@ -293,8 +303,10 @@ def test_ties_are_not_broken_towards_a_corner() -> None:
         def values(self, X: np.ndarray) -> np.ndarray:
             return np.zeros((len(X), 3))
 
-        def value_and_gradient(self, x: np.ndarray, source: int) -> tuple[float, np.ndarray]:
-            return 0.0, np.zeros_like(x)
+        def value_and_gradient(
+            self, X: np.ndarray, source: np.ndarray
+        ) -> tuple[np.ndarray, np.ndarray]:
+            return np.zeros(len(X)), np.zeros_like(X)
 
     for domain in (mixed(4, 4), mixed(None, None)):
         found = [search(Flat(2), domain, seed=seed) for seed in range(8)]

@@ -263,14 +263,14 @@ class _Acquisition:
         return (improvement.value + model.cost.log_expected_power(X, -model.alpha))[:, None]
 
     def value_and_gradient(
-        self, x: NDArray[np.float64], source: int
-    ) -> tuple[float, NDArray[np.float64]]:
-        model, X = self.model, x[None]
+        self, X: NDArray[np.float64], source: NDArray[np.int_]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        model = self.model
         mean, variance, dmean, dvariance = model.objective.predict_with_gradient(X)
         improvement = log_ei(mean, variance, model.incumbent)
         power, dpower = model.cost.log_expected_power_with_gradient(X, -model.alpha)
         gradient = chain(improvement.partials, dmean, dvariance) + dpower
-        return float(improvement.value[0] + power[0]), gradient[0]
+        return improvement.value + power, gradient
 
 
 def _only_preferred(source: int) -> None:

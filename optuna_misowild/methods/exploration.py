@@ -42,11 +42,11 @@ class Uncertainty:
         return self.model.predict(X)[1][:, None]
 
     def value_and_gradient(
-        self, x: NDArray[np.float64], source: int
-    ) -> tuple[float, NDArray[np.float64]]:
-        """Return the variance at x (d,), and its gradient, shape (d,)."""
-        _, variance, _, dvariance = self.model.predict_with_gradient(x[None])
-        return float(variance[0]), dvariance[0]
+        self, X: NDArray[np.float64], source: NDArray[np.int_]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the variance at X (m, d), shape (m,), and its gradient, shape (m, d)."""
+        _, variance, _, dvariance = self.model.predict_with_gradient(X)
+        return variance, dvariance
 
 
 def least_known(

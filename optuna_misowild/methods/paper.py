@@ -302,16 +302,20 @@ class _Acquisition:
         return np.stack(columns, axis=1)
 
     def value_and_gradient(
-        self, x: NDArray[np.float64], source: int
-    ) -> tuple[float, NDArray[np.float64]]:
-        X = x[None]
-        mean, variance, dmean, dvariance = self.model.augmented.predict_with_gradient(X)
-        source_mean, _, dsource_mean, _ = self.model.objective[source].predict_with_gradient(X)
-        cost, dcost = self.model.cost[source].upper_with_gradient(X)
+        self, X: NDArray[np.float64], source: NDArray[np.int_]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        model = self.model
+        mean, variance, dmean, dvariance = model.augmented.predict_with_gradient(X)
+        source_mean, cost = np.empty(len(X)), np.empty(len(X))
+        dsource_mean, dcost = np.empty(X.shape), np.empty(X.shape)
+        for s in np.unique(source):
+            rows = source == s
+            of_source = model.objective[s].predict_mean_with_gradient(X[rows])
+            source_mean[rows], dsource_mean[rows] = of_source
+            cost[rows], dcost[rows] = model.cost[s].upper_with_gradient(X[rows])
         value, partials = self._formula(mean, variance, cost, discrepancy(mean, source_mean))
         deta = np.sign(mean - source_mean)[:, None] * (dmean - dsource_mean)
-        gradient = chain(partials, dmean, dvariance, dcost, deta)
-        return float(value[0]), gradient[0]
+        return value, chain(partials, dmean, dvariance, dcost, deta)
 
     def _formula(
         self,

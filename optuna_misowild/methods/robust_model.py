@@ -157,27 +157,28 @@ class RobustAcquisition:
         return values
 
     def value_and_gradient(
-        self, x: NDArray[np.float64], source: int
-    ) -> tuple[float, NDArray[np.float64]]:
-        """Return a(s, x) at x (d,), and its gradient, shape (d,)."""
-        model, X = self.model, x[None]
-        log_cost, _, d_log_cost, _ = model.cost[source].predict_with_gradient(X)
-        if source > 0 and 0 in self.sources:
-            limit = model.cost[0].predict_mean(X) + np.log(model.max_cost_ratio)
-            if log_cost[0] > limit[0]:
-                return -np.inf, np.zeros_like(x)
+        self, X: NDArray[np.float64], source: NDArray[np.int_]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return a(s, x) at X (m, d) and s (m,), shape (m,), and its gradient, shape (m, d)."""
+        model = self.model
+        log_cost, d_log_cost = np.empty(len(X)), np.empty(X.shape)
+        for s in np.unique(source):
+            rows = source == s
+            of_source = model.cost[s].predict_mean_with_gradient(X[rows])
+            log_cost[rows], d_log_cost[rows] = of_source
 
-        g = model.joint.predict_source_with_gradient(X, source)
+        g = model.joint.predict_sources_with_gradient(X, source)
         ei = log_ei(g.mean, g.variance, model.incumbent)
         w = log_informativeness(
             g.covariance, g.variance, g.source_variance, noise=model.joint.noise[source]
         )
-        log_ei_single, d_log_ei_single = np.full(1, -np.inf), np.zeros_like(X)
-        if source == 0 and model.single is not None:
-            mean, variance, d_mean, d_variance = model.single.predict_with_gradient(X)
+        log_ei_single, d_log_ei_single = np.full(len(X), -np.inf), np.zeros(X.shape)
+        first = np.flatnonzero(source == 0)
+        if len(first) and model.single is not None:
+            mean, variance, d_mean, d_variance = model.single.predict_with_gradient(X[first])
             single = log_ei(mean, variance, model.best)
-            log_ei_single = single.value
-            d_log_ei_single = chain(single.partials, d_mean, d_variance)
+            log_ei_single[first] = single.value
+            d_log_ei_single[first] = chain(single.partials, d_mean, d_variance)
         utility = log_mixture(ei.value, w.value, log_ei_single, log_odds=model.log_odds)
         value = cool(utility.value, log_cost, alpha=model.alpha)
         by_ei, by_w, by_single = utility.partials
@@ -200,7 +201,11 @@ class RobustAcquisition:
             d_log_ei_single,
             d_log_cost,
         )
-        return float(value.value[0]), gradient[0]
+        others = np.flatnonzero(source)
+        if len(others) and 0 in self.sources:
+            limit = model.cost[0].predict_mean(X[others]) + np.log(model.max_cost_ratio)
+            value.value[others[log_cost[others] > limit]] = -np.inf
+        return value.value, gradient
 
 
 def fit_objective(
