@@ -22,6 +22,7 @@ from optuna_misowild.joint_likelihood import SMOOTHNESS
 from optuna_misowild.joint_likelihood import JointHyperparameters
 from optuna_misowild.kernel import location_gradient
 from optuna_misowild.kernel import matern
+from optuna_misowild.kernel import matern_correlation
 from optuna_misowild.kernel import scaled_squared_distance
 from optuna_misowild.linalg import blas
 from optuna_misowild.linalg import cholesky
@@ -142,11 +143,11 @@ class JointGaussianProcess:
         rho_rows = h.rho[source]
 
         r2 = scaled_squared_distance(X, X, h.length_scale, self.categorical)
-        K = matern(r2, SMOOTHNESS)[0]
+        K = matern_correlation(r2, SMOOTHNESS)
         K *= h.amplitude * rho_rows[:, None] * rho_rows
         for s in range(1, self.n_sources):
             block = rows[s], rows[s]
-            K[block] += h.tau[s] * matern(r2[block] / h.kappa[s] ** 2, SMOOTHNESS)[0] + 1.0
+            K[block] += self._own_covariance(r2[block], s)
         K[np.diag_indices_from(K)] += h.noise[source]
 
         targets = (self.y - self.offsets[self.source] - self.mean)[order] / self.scale
@@ -220,7 +221,7 @@ class JointGaussianProcess:
         delta_mean, delta_variance, covariance = np.zeros(shape), np.zeros(shape), np.zeros(shape)
         for s in range(1, self.n_sources):
             rows = self._rows[s]
-            B = h.tau[s] * matern(r2[:, rows] / h.kappa[s] ** 2, SMOOTHNESS)[0] + 1.0  # (m, n_s)
+            B = self._own_covariance(r2[:, rows], s)  # (m, n_s)
             V = B @ self._inverse_factor[rows.start :, rows].T  # (m, n − start)
             delta_mean[:, s] = B @ self._alpha[rows]
             delta_variance[:, s] = h.tau[s] + 1.0 - np.einsum("ij,ij->i", V, V)
@@ -337,7 +338,17 @@ class JointGaussianProcess:
         """Return Cov[f_1(x), y] in standardised units and r², both of shape (m, n)."""
         h = self.hyperparameters
         r2 = scaled_squared_distance(X, self._X, h.length_scale, self.categorical)
-        return h.amplitude * self._rho_rows * matern(r2, SMOOTHNESS)[0], r2
+        C = matern_correlation(r2, SMOOTHNESS)
+        C *= h.amplitude * self._rho_rows
+        return C, r2
+
+    def _own_covariance(self, r2: NDArray[np.float64], source: int) -> NDArray[np.float64]:
+        """Return Cov[δ_s(x), δ_s(x')] for r² of any shape."""
+        h = self.hyperparameters
+        B = matern_correlation(r2 / h.kappa[source] ** 2, SMOOTHNESS)
+        B *= h.tau[source]
+        B += 1.0
+        return B
 
     def _discrepancy_covariance(
         self, r2: NDArray[np.float64], source: NDArray[np.int_]
