@@ -9,7 +9,6 @@ small finite domain is enumerated instead.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 from typing import NamedTuple
 from typing import Protocol
@@ -17,6 +16,7 @@ from typing import Protocol
 import numpy as np
 
 from optuna_misowild.ascent import ascend
+from optuna_misowild.slice import Slice
 
 
 if TYPE_CHECKING:
@@ -30,9 +30,6 @@ if TYPE_CHECKING:
 
 
 N_ENUMERATE = 2048  # Finite domains up to this size are searched exhaustively.
-# As many times the candidates where no coordinate can be climbed along by gradients.
-DISCRETE_FACTOR = 4
-N_LINE = 32  # Ordered grids of more values are relaxed, and not searched value by value.
 FIRST_STEP = 0.1  # Length of the first step of a climb, in the unit cube.
 N_SHORT = 12  # Evaluations of the climbs from every start,
 N_LONG = 50  # iterations of that from the best place that these have reached,
@@ -113,7 +110,7 @@ def maximize(
     if unknown or not allowed:
         raise ValueError(f"sources must be some of {acquisition.sources}, but got {sources!r}.")
 
-    slice_ = _Slice(domain, np.full(domain.d, np.nan) if fixed is None else fixed)
+    slice_ = Slice(domain, np.full(domain.d, np.nan) if fixed is None else fixed)
     is_small = slice_.size <= N_ENUMERATE
     if is_small:
         X = rng.permutation(slice_.enumerate())
@@ -133,94 +130,6 @@ def maximize(
     X = np.stack([maximum.x for maximum in climbed])
     highest = _largest(target, X, target.values(X))
     return _climb(target, slice_, [highest], _climb_to_the_top, N_ROUNDS)[0]
-
-
-@dataclass(frozen=True)
-class _Slice:
-    """What is left of a domain when some coordinates are fixed (NaN: free)."""
-
-    domain: Domain
-    fixed: NDArray[np.float64]
-
-    @cached_property
-    def free(self) -> NDArray[np.bool_]:
-        return np.isnan(self.fixed)
-
-    @cached_property
-    def continuous(self) -> NDArray[np.intp]:
-        """The free continuous coordinates."""
-        return np.flatnonzero(self.free & self.domain.is_continuous)
-
-    @cached_property
-    def smooth(self) -> NDArray[np.intp]:
-        """The free coordinates that are continuous or nearly so: ordered, of many values."""
-        many = [grid is None or len(grid) > N_LINE for grid in self.domain.grids]
-        return np.flatnonzero(self.free & many & ~self.domain.categorical)
-
-    @cached_property
-    def discrete(self) -> NDArray[np.intp]:
-        """The free coordinates with a grid."""
-        return np.flatnonzero(self.free & ~self.domain.is_continuous)
-
-    def grid(self, i: int) -> NDArray[np.float64]:
-        grid = self.domain.grids[i]
-        assert grid is not None
-        return grid
-
-    @property
-    def size(self) -> float:
-        if len(self.continuous):
-            return np.inf
-        size = 1.0
-        for i in self.discrete:
-            size *= len(self.grid(i))
-        return size
-
-    def place(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Move locations (n, d) into the slice."""
-        return np.where(self.free, self.domain.snap(X), self.fixed)
-
-    def enumerate(self) -> NDArray[np.float64]:
-        """Return all locations of a finite slice, shape (size, d)."""
-        axes = [self.grid(i) for i in self.discrete]
-        X = np.tile(self.fixed, (int(self.size), 1))
-        if axes:
-            mesh = np.meshgrid(*axes, indexing="ij")
-            X[:, self.discrete] = np.stack(mesh, axis=-1).reshape(-1, len(axes))
-        return X
-
-    def candidates(
-        self, n: int, starts: NDArray[np.float64] | None, rng: np.random.Generator
-    ) -> NDArray[np.float64]:
-        """Return n or more locations that fill the slice, then the starts and some near them."""
-        n *= 1 if len(self.smooth) else DISCRETE_FACTOR
-        filling = _kronecker(n, self.domain.d, rng)
-        if starts is None or not len(starts):
-            return self.place(filling)
-        near = starts[np.arange(n // 4) % len(starts)]
-        step = 10.0 ** rng.uniform(-3.0, -0.5, size=(len(near), 1))
-        near = near + step * rng.standard_normal(near.shape)
-        return self.place(np.concatenate([filling, starts, near]))
-
-    def line_searches(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return locations (k, d) that differ from x (d,) in one discrete coordinate.
-
-        All of them, but N_LINE or so for an ordered coordinate of more values: spread evenly,
-        and more densely towards x.
-        """
-        lines = []
-        for i in self.discrete:
-            grid = self.grid(i)
-            if len(grid) > N_LINE and not self.domain.categorical[i]:
-                here = np.searchsorted(grid, x[i])
-                offsets = 2 ** np.arange(int(np.log2(len(grid))) + 1)
-                even = np.linspace(0, len(grid) - 1, N_LINE // 2).astype(int)
-                index = np.concatenate([here - offsets, here + offsets, even])
-                grid = grid[np.unique(index.clip(0, len(grid) - 1))]
-            line = np.tile(x, (len(grid), 1))
-            line[:, i] = grid
-            lines.append(line)
-        return np.concatenate(lines)
 
 
 @dataclass(frozen=True)
@@ -259,20 +168,6 @@ class _Restricted:
         return near
 
 
-def _kronecker(n: int, d: int, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Return n points that fill the unit cube evenly, shape (n, d).
-
-    Multiples of powers of the generalised golden ratio (the root of t^(d+1) = t + 1), modulo 1,
-    randomly shifted: additive recurrence, as even as a Sobol sequence and quicker to have.
-    """
-    ratio = 2.0
-    for _ in range(64):
-        ratio = (1.0 + ratio) ** (1.0 / (d + 1))
-    step = ratio ** -np.arange(1.0, d + 1.0)
-    points: NDArray[np.float64] = (rng.random(d) + np.outer(np.arange(n), step)) % 1.0
-    return points
-
-
 def _largest(target: _Restricted, X: NDArray[np.float64], values: NDArray[np.float64]) -> Maximum:
     """Return the first of the largest values (m, n_sources) and where it is."""
     row, column = np.unravel_index(np.argmax(values), values.shape)
@@ -304,7 +199,7 @@ def _distinct_best(
 
 def _climb(
     target: _Restricted,
-    slice_: _Slice,
+    slice_: Slice,
     starts: list[Maximum],
     climb: Callable[[_Restricted, NDArray[np.intp], list[Maximum]], list[Maximum]],
     max_rounds: int,
