@@ -57,7 +57,7 @@ class OncePerStudy:
     """Remembers what has been said about which study."""
 
     def __init__(self) -> None:
-        self._said: dict[tuple[int, int, str], object] = {}
+        self._said: dict[tuple[int, str, str], object] = {}
 
     def is_said(self, study: Study, topic: str) -> bool:
         """Whether a topic is done with."""
@@ -69,8 +69,9 @@ class OncePerStudy:
         return self._said.setdefault(self._key(study, topic), token) is token
 
     @staticmethod
-    def _key(study: Study, topic: str) -> tuple[int, int, str]:
-        return id(study._storage), study._study_id, topic
+    def _key(study: Study, topic: str) -> tuple[int, str, str]:
+        # With the name: a new storage may be where one that is gone was in memory.
+        return id(study._storage), study.study_name, topic
 
 
 class Advice:
@@ -91,7 +92,7 @@ class Advice:
         self._method = method
         self._n_startup_trials = n_startup_trials
         self._once = OncePerStudy()
-        self._checked_trials: set[tuple[int, int]] = set()
+        self._checked_trials: set[tuple[int, str, int]] = set()
 
     # When it is said.
 
@@ -240,7 +241,7 @@ class Advice:
     def _malformed(self, study: Study, trials: Iterable[FrozenTrial]) -> None:
         """Warn once of each trial whose records make no sense, and of the first such costs."""
         for trial in trials:
-            key = id(study._storage), trial._trial_id
+            key = id(study._storage), study.study_name, trial._trial_id
             if key in self._checked_trials:
                 continue
             problems = [records.malformed(trial)]

@@ -105,10 +105,10 @@ def test_a_source_parameter_that_nobody_suggests_is_said_after_the_first_trial(
 
 def test_it_is_said_of_every_study(caplog: pytest.LogCaptureFixture) -> None:
     sampler = MisoWildSampler(source="grid", seed=0)
-    for _ in range(2):
-        run(plain, 2, pickle.loads(pickle.dumps(sampler)))
+    for _ in range(5):  # Studies that are gone at once: their storages may share an address.
         run(plain, 2, sampler)
-    assert warnings_of(caplog).count("`source='grid'` was given") == 4
+    run(plain, 2, pickle.loads(pickle.dumps(sampler)))
+    assert warnings_of(caplog).count("`source='grid'` was given") == 6
 
 
 @pytest.mark.parametrize(
@@ -157,6 +157,15 @@ def test_trials_that_were_added_without_a_source_say_nothing(
     study = run(plain, 3)  # An earlier run, which had one source.
     study.sampler = MisoWildSampler(source="grid", seed=0)
     study.optimize(named("grid"), n_trials=3)
+    assert "no parameter 'grid'" not in warnings_of(caplog)
+
+
+def test_a_first_trial_without_the_source_that_others_have_says_nothing(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    study = run(named("grid"), 2)  # As another worker, or an earlier run.
+    study.sampler = MisoWildSampler(source="grid", seed=0)
+    study.optimize(plain, n_trials=1)
     assert "no parameter 'grid'" not in warnings_of(caplog)
 
 
