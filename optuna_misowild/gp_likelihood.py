@@ -65,8 +65,8 @@ def regularising_prior(
 ) -> tuple[float, NDArray[np.float64]]:
     """Return the negative log prior of the robust method, and its gradient.
 
-    Σ_i 0.1 (ℓ_i² + ℓ_i⁻²) − log σ² + σ² + 0.1 log λ² + 30 λ², up to a constant: length scales
-    near that of the cube, a Gamma(2, 1) amplitude and a Gamma(0.9, 30) noise.
+    Σ_i 0.1 (ℓ_i² + ℓ_i⁻²) − log σ² + σ² + 30 λ², up to a constant: length scales near that of
+    the cube, a Gamma(2, 1) amplitude and an exponential noise of mean 1/30.
 
     Args:
         log_parameters: Shape (p + 2,).
@@ -75,10 +75,10 @@ def regularising_prior(
     amplitude, noise = math.exp(log_amplitude), math.exp(log_noise)
     square = np.exp(2.0 * log_parameters[:-2])
     value = 0.1 * (square + 1.0 / square).sum()
-    value += amplitude - log_amplitude + 30.0 * noise + 0.1 * log_noise
+    value += amplitude - log_amplitude + 30.0 * noise
     gradient = np.empty_like(log_parameters)
     gradient[:-2] = 0.2 * (square - 1.0 / square)
-    gradient[-2:] = amplitude - 1.0, 30.0 * noise + 0.1
+    gradient[-2:] = amplitude - 1.0, 30.0 * noise
     return float(value), gradient
 
 

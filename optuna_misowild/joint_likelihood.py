@@ -120,7 +120,7 @@ def bounds(d: int, n_sources: int) -> NDArray[np.float64]:
 def negative_log_prior(theta: NDArray[np.float64], d: int) -> tuple[float, NDArray[np.float64]]:
     """Return the negative logarithm of the prior, up to a constant, and its gradient.
 
-        Σ_i 0.1 (ℓ_i² + ℓ_i⁻²) − log σ² + σ² + Σ_s (0.1 log λ_s² + 30 λ_s²)
+        Σ_i 0.1 (ℓ_i² + ℓ_i⁻²) − log σ² + σ² + Σ_s 30 λ_s²
         + Σ_{s>1} (2 (ρ_s − 1)² − 0.1 log τ_s + 2 τ_s + (log κ_s / 0.7)² / 2)
 
     Args:
@@ -132,13 +132,12 @@ def negative_log_prior(theta: NDArray[np.float64], d: int) -> tuple[float, NDArr
     """
     h = JointHyperparameters.from_vector(theta, d)
     l2 = np.square(h.length_scale)
-    log_noise = np.log(h.noise)
     rho, tau, log_kappa = h.rho[1:], h.tau[1:], np.log(h.kappa[1:])
     value = (
         0.1 * np.sum(l2 + 1.0 / l2)
         - np.log(h.amplitude)
         + h.amplitude
-        + np.sum(30.0 * h.noise + 0.1 * log_noise)
+        + np.sum(30.0 * h.noise)
         + np.sum(2.0 * np.square(rho - 1.0))
         + np.sum(2.0 * tau - 0.1 * np.log(tau))
         + np.sum(0.5 * np.square(log_kappa / 0.7))
@@ -147,7 +146,7 @@ def negative_log_prior(theta: NDArray[np.float64], d: int) -> tuple[float, NDArr
         [
             0.2 * (l2 - 1.0 / l2),
             [h.amplitude - 1.0],
-            30.0 * h.noise + 0.1,
+            30.0 * h.noise,
             4.0 * (rho - 1.0),
             2.0 * tau - 0.1,
             log_kappa / 0.49,

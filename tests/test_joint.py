@@ -171,7 +171,7 @@ def test_prior_is_that_of_the_method() -> None:
         tau=np.array([0.0, 0.2]),
         kappa=np.array([1.0, np.exp(0.7)]),
     )
-    expected = 0.1 * 2 * (4 + 0.25) - np.log(3) + 3 + 0.1 * np.log(0.01 * 0.1) + 30 * 0.11
+    expected = 0.1 * 2 * (4 + 0.25) - np.log(3) + 3 + 30 * 0.11
     expected += 2 * 0.25 - 0.1 * np.log(0.2) + 0.4 + 0.5
     assert negative_log_prior(h.to_vector(), 2)[0] == pytest.approx(expected)
 
