@@ -1,9 +1,11 @@
 """Which running trials have a worker, and which have lost theirs.
 
 A worker that is killed leaves a trial that runs for ever. If the storage has heartbeats, they
-tell, and nothing else does. Elsewhere its age does: a trial is taken for lost when it has been
-running for more than ten times as long as any completed trial of its source, and for more than a
-minute. Should it complete all the same, it counts like any other.
+tell. Elsewhere its age does: a trial is taken for lost when it has been running for more than ten
+times as long as any completed trial of its source, and for more than a minute. So it is, with
+heartbeats as well, where the worker has not even begun to suggest: it may have been killed before
+its first heartbeat, and Optuna never fails such a trial. Should a lost trial complete all the
+same, it counts like any other.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from optuna.trial import TrialState
 
+from optuna_misowild.records import has_begun
 from optuna_misowild.records import heartbeat_interval
 from optuna_misowild.records import stale_trial_ids
 from optuna_misowild.records import was_killed
@@ -51,10 +54,11 @@ def lost_trials(
         if trial.state == TrialState.RUNNING
         and _age(trial) > (_LEAST_SECONDS if interval is None else interval)
     ]
-    if suspicious and interval is None:
+    by_age = [trial for trial in suspicious if interval is None or not has_begun(trial)]
+    if by_age:
         limits = _age_limits(trials, source_of)
-        lost.update(t.number for t in suspicious if _age(t) > limits.get(source_of(t), math.inf))
-    elif suspicious:
+        lost.update(t.number for t in by_age if _age(t) > limits.get(source_of(t), math.inf))
+    if suspicious and interval is not None:
         stale = stale_trial_ids(study)
         lost.update(trial.number for trial in suspicious if trial._trial_id in stale)
     return frozenset(lost)

@@ -181,15 +181,28 @@ def _is_integer(value: Any, limit: int) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < limit
 
 
+def has_begun(trial: FrozenTrial) -> bool:
+    """Whether the worker of a trial has recorded anything: its choice, or a first parameter."""
+    return (
+        has_decided(trial)
+        or row_of(trial) is not None
+        or trial.system_attrs.get(f"{_PARAMS_KEY}:0") is not None
+    )
+
+
+def is_silent(trial: FrozenTrial) -> bool:
+    """Whether nothing is known of a running trial: it has been started, and that is all."""
+    return (
+        trial.state == TrialState.RUNNING
+        and not has_begun(trial)
+        and not trial.system_attrs.get("fixed_params")
+    )
+
+
 def is_undecided(trial: FrozenTrial) -> bool:
     """Whether a trial has just been started and not recorded yet what it will do."""
     return (
-        trial.state == TrialState.RUNNING
-        and not trial.params
-        and not trial.system_attrs.get("fixed_params")
-        and row_of(trial) is None
-        and not has_decided(trial)
-        and trial.system_attrs.get(f"{_PARAMS_KEY}:0") is None
+        is_silent(trial)
         and trial.datetime_start is not None
         and (datetime.now() - trial.datetime_start).total_seconds() < _DECISION_SECONDS
     )

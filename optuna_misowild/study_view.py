@@ -167,13 +167,19 @@ class StudyView:
                 source.append(np.full(int(rows.sum()), s))
         return np.concatenate(X), np.concatenate(source)
 
-    def running(self, *, by_slot: bool) -> tuple[list[FrozenTrial], Observations]:
-        """Return the other running trials as they are now, and what they will do."""
+    def meanwhile(self, *, by_slot: bool) -> tuple[list[FrozenTrial], Observations]:
+        """Return the other trials that are new to this view, as they are now, and their queries.
+
+        Those that are running now, and those that have finished since the view was taken: an
+        objective may be faster than a suggestion.
+        """
+        known = {trial.number for trial in self.trials if trial.state.is_finished()}
         trials = [
             trial
             for trial in all_trials(self.study)
-            if trial.state == TrialState.RUNNING
+            if trial.state != TrialState.WAITING
             and trial.number != self.asking
+            and trial.number not in known
             and trial.number not in self.lost
         ]
         return trials, self._observe({} if by_slot else self.space, trials, by_slot=by_slot)

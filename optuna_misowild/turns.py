@@ -47,11 +47,15 @@ def must_give_way(
     assert view.asking is not None
     deadline = time.monotonic() + _PATIENCE_SECONDS
     while True:
-        trials, others = view.running(by_slot=by_slot)
+        trials, others = view.meanwhile(by_slot=by_slot)
         same = set(others.trial[is_same(others)].tolist())
         if not same:
             return False
-        if any(t.number < view.asking or has_decided(t) for t in trials if t.number in same):
+        if any(
+            t.number < view.asking or t.state.is_finished() or has_decided(t)
+            for t in trials
+            if t.number in same
+        ):
             return True
         if time.monotonic() > deadline:
             return False
