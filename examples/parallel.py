@@ -2,10 +2,11 @@
 
 Each worker is a process that loads the study and optimises it; on many machines, run this with
 the URL of a database that all of them reach. A worker that dies is replaced, and what it has left
-running is failed when its heartbeat stops, so that the study ends with all of its trials.
+running is failed when its heartbeat stops, so that the study ends with all of its trials, or with
+its whole budget spent.
 
-    python examples/parallel.py [--storage sqlite:///parallel.db] [--workers 4] [--n-trials 40]
-        [--kill-every 5]
+    python examples/parallel.py [--storage sqlite:///parallel.db] [--workers 4]
+        [--n-trials 40 | --budget 10] [--kill-every 5]
 """
 
 from __future__ import annotations
@@ -22,11 +23,12 @@ from optuna.storages import RDBStorage
 from optuna.study import MaxTrialsCallback
 from optuna.trial import TrialState
 
+from optuna_misowild import CostBudgetCallback
 from optuna_misowild import MisoWildSampler
 from optuna_misowild import cumulated_cost
 
 
-GRACE_SECONDS = 6  # A worker that gives no sign of life for so long is dead.
+GRACE_SECONDS = 10  # A worker that gives no sign of life for so long is dead.
 SOURCES = ["fine", "coarse"]  # the first is the preferred one
 
 
@@ -52,17 +54,26 @@ def open_storage(url: str) -> RDBStorage:
         )
 
 
-def work(url: str, name: str, n_trials: int, seed: int) -> None:
+def work(args: argparse.Namespace) -> None:
+    """Optimise until the study, not this worker, has had its trials or spent its budget."""
     optuna.logging.set_verbosity(optuna.logging.ERROR)
+    sampler = MisoWildSampler(budget=args.budget, seed=args.seed)
     study = optuna.load_study(
-        study_name=name, storage=open_storage(url), sampler=MisoWildSampler(seed=seed)
+        study_name=args.name, storage=open_storage(args.storage), sampler=sampler
     )
-    if n_complete(study) < n_trials:
-        study.optimize(objective, callbacks=[MaxTrialsCallback(n_trials)])
+    enough = CostBudgetCallback(args.budget) if args.budget else MaxTrialsCallback(args.n_trials)
+    if not is_done(study, args):
+        study.optimize(objective, callbacks=[enough])
 
 
-def n_complete(study: optuna.Study) -> int:
-    return len(study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,)))
+def is_done(study: optuna.Study, args: argparse.Namespace) -> bool:
+    if args.budget:
+        return CostBudgetCallback(args.budget).is_spent(study)
+    return len(complete(study)) >= args.n_trials
+
+
+def complete(study: optuna.Study) -> list[optuna.trial.FrozenTrial]:
+    return study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
 
 
 def main() -> None:
@@ -70,7 +81,8 @@ def main() -> None:
     parser.add_argument("--storage", default="sqlite:///parallel.db", help="URL of a database")
     parser.add_argument("--name", default="parallel")
     parser.add_argument("--workers", type=int, default=4)
-    parser.add_argument("--n-trials", type=int, default=40)
+    parser.add_argument("--n-trials", type=int, default=40, help="of all workers together")
+    parser.add_argument("--budget", type=float, help="seconds of all trials, in place of a number")
     parser.add_argument("--kill-every", type=float, help="kill a worker every so many seconds")
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
@@ -83,15 +95,13 @@ def main() -> None:
     context = multiprocessing.get_context("spawn")
 
     def start() -> multiprocessing.process.BaseProcess:
-        worker = context.Process(
-            target=work, args=(args.storage, args.name, args.n_trials, args.seed)
-        )
+        worker = context.Process(target=work, args=(args,))
         worker.start()
         return worker
 
     workers = [start() for _ in range(args.workers)]
     kills, last_kill = 0, time.monotonic()
-    while any(worker.is_alive() for worker in workers) or n_complete(study) < args.n_trials:
+    while any(worker.is_alive() for worker in workers) or not is_done(study, args):
         time.sleep(0.5)
         if args.kill_every and time.monotonic() - last_kill > args.kill_every:
             victim = random.choice(workers)
@@ -99,7 +109,7 @@ def main() -> None:
                 victim.kill()
                 kills += 1
             last_kill = time.monotonic()
-        if n_complete(study) < args.n_trials:
+        if not is_done(study, args):
             for i, worker in enumerate(workers):
                 if not worker.is_alive():
                     worker.join()
@@ -108,7 +118,10 @@ def main() -> None:
     if any(trial.state == TrialState.RUNNING for trial in study.trials):
         time.sleep(GRACE_SECONDS + 1)  # What a killed worker has left is failed then.
         optuna.storages.fail_stale_trials(study)
-    points = [tuple(sorted(t.params.items())) for t in study.trials if t.params]
+    points = [
+        (t.params["source"], round(t.params["x"], 4), round(t.params["y"], 4))
+        for t in complete(study)
+    ]
     states = [trial.state.name for trial in study.trials]
     print(f"Workers killed: {kills}")
     print("Trials: " + ", ".join(f"{states.count(s)} {s}" for s in sorted(set(states))))

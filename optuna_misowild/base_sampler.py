@@ -28,8 +28,6 @@ from optuna_misowild.study_view import Settings
 from optuna_misowild.study_view import StudyView
 from optuna_misowild.threads import single_blas_thread
 from optuna_misowild.turns import must_give_way
-from optuna_misowild.turns import same_place
-from optuna_misowild.turns import same_slot
 
 
 if TYPE_CHECKING:
@@ -37,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from collections.abc import Sequence
 
+    from numpy.typing import NDArray
     from optuna.distributions import BaseDistribution
     from optuna.study import Study
     from optuna.trial import FrozenTrial
@@ -201,19 +200,19 @@ class MethodSampler(BaseSampler):
                 if revision == _MAX_REVISIONS:  # A row that nobody else takes.
                     slot = slot[0], self._n_startup_trials + trial.number
                 records.write_row(study, trial, *slot)
-                params, is_same = {}, same_slot(*slot)
+                proposal = Proposal(slot[0], self._location(view, fixed, slot[1]))
             elif search_space:
                 proposal = self._propose(view, trial, fixed, revision)
-                params = self._params(view, proposal, search_space)
-                records.write_params(study, trial, search_space, params)
-                is_same = same_place(proposal)
             else:
                 return {}
-            if not must_give_way(view, is_same, by_slot=slot is not None):
+            params = self._params(view, proposal, search_space)
+            if params:
+                records.write_params(study, trial, search_space, params)
+            if not must_give_way(view, slot, proposal if params else None):
                 break
             if revision < _MAX_REVISIONS:
                 records.withdraw(study, trial)
-        return params
+        return params if slot is None else {}
 
     def _design_slot(self, view: StudyView, fixed: dict[str, Any]) -> tuple[int, int] | None:
         """Return the (source, row) of the initial design for the trial that asks, or None."""
@@ -251,16 +250,17 @@ class MethodSampler(BaseSampler):
         if not view.space and not view.has_only_sources:
             return lambda source, row: True
         X, sources = view.asked()
+        return lambda source, row: (
+            not is_asked(self._location(view, fixed, row), source, X, sources)
+        )
+
+    def _location(self, view: StudyView, fixed: dict[str, Any], row: int) -> NDArray[np.float64]:
+        """Return the location of a row of the initial design, shape (d,)."""
         entropy, n_rows = self._entropy(view.study), self._n_startup_trials
+        u = [latin_hypercube_coordinate(entropy, name, row, n_rows) for name in view.space]
+        x = encode(view.space, [decode(view.space, np.array(u))])[0]
         coordinates = encode_known(view.space, fixed)
-
-        def is_new(source: int, row: int) -> bool:
-            u = [latin_hypercube_coordinate(entropy, name, row, n_rows) for name in view.space]
-            suggested = decode(view.space, np.array(u))
-            x = np.where(np.isnan(coordinates), encode(view.space, [suggested])[0], coordinates)
-            return not is_asked(x, source, X, sources)
-
-        return is_new
+        return np.where(np.isnan(coordinates), x, coordinates)
 
     def _propose(
         self, view: StudyView, trial: FrozenTrial, fixed: dict[str, Any], revision: int

@@ -74,11 +74,11 @@ def observe(
     for trial, cost in zip(trials, known_costs, strict=True):
         if trial.number == exclude or trial.state == TrialState.WAITING:
             continue
-        if records.is_silent(trial):  # It may ask anything, or be dead.
-            continue
         if math.isfinite(cost):
             spent += cost
             initial_spent += cost if records.row_of(trial) is not None else 0.0
+        if records.is_silent(trial):
+            continue
         params = records.params_of(trial, full_space)
         index = source_of(trial, params, sources, by_slot=by_slot)
         location = _location(space, params, trial.distributions)

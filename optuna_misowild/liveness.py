@@ -18,6 +18,7 @@ from optuna.trial import TrialState
 
 from optuna_misowild.records import has_begun
 from optuna_misowild.records import heartbeat_interval
+from optuna_misowild.records import is_silent
 from optuna_misowild.records import stale_trial_ids
 from optuna_misowild.records import was_killed
 
@@ -57,7 +58,10 @@ def lost_trials(
     by_age = [trial for trial in suspicious if interval is None or not has_begun(trial)]
     if by_age:
         limits = _age_limits(trials, source_of)
-        lost.update(t.number for t in by_age if _age(t) > limits.get(source_of(t), math.inf))
+        for trial in by_age:
+            source = None if is_silent(trial) else source_of(trial)
+            if _age(trial) > limits.get(source, math.inf):
+                lost.add(trial.number)
     if suspicious and interval is not None:
         stale = stale_trial_ids(study)
         lost.update(trial.number for trial in suspicious if trial._trial_id in stale)
@@ -74,13 +78,17 @@ def _age(trial: FrozenTrial) -> float:
 def _age_limits(
     trials: Sequence[FrozenTrial], source_of: Callable[[FrozenTrial], int | None]
 ) -> dict[int | None, float]:
-    """Return for each source the age in seconds beyond which a running trial is lost."""
+    """Return for each source the age in seconds beyond which a running trial is lost.
+
+    For None, that of a trial whose source is not known.
+    """
     durations: dict[int | None, list[float]] = {}
     for trial in trials:
         if trial.state == TrialState.COMPLETE and trial.duration is not None:
             seconds = trial.duration.total_seconds()
             if seconds > 0.0:  # Else it was added, not run.
-                durations.setdefault(source_of(trial), []).append(seconds)
+                for source in {source_of(trial), None}:
+                    durations.setdefault(source, []).append(seconds)
     return {
         source: max(_FACTOR * max(seconds), _LEAST_SECONDS)
         for source, seconds in durations.items()

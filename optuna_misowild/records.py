@@ -191,9 +191,9 @@ def has_begun(trial: FrozenTrial) -> bool:
 
 
 def is_silent(trial: FrozenTrial) -> bool:
-    """Whether nothing is known of a running trial: it has been started, and that is all."""
+    """Whether nothing is known of what a trial asks, or has asked before it failed."""
     return (
-        trial.state == TrialState.RUNNING
+        trial.state != TrialState.COMPLETE
         and not has_begun(trial)
         and not trial.system_attrs.get("fixed_params")
     )
@@ -202,7 +202,8 @@ def is_silent(trial: FrozenTrial) -> bool:
 def is_undecided(trial: FrozenTrial) -> bool:
     """Whether a trial has just been started and not recorded yet what it will do."""
     return (
-        is_silent(trial)
+        trial.state == TrialState.RUNNING
+        and is_silent(trial)
         and trial.datetime_start is not None
         and (datetime.now() - trial.datetime_start).total_seconds() < _DECISION_SECONDS
     )

@@ -167,14 +167,14 @@ class StudyView:
                 source.append(np.full(int(rows.sum()), s))
         return np.concatenate(X), np.concatenate(source)
 
-    def meanwhile(self, *, by_slot: bool) -> tuple[list[FrozenTrial], Observations]:
-        """Return the other trials that are new to this view, as they are now, and their queries.
+    def meanwhile(self) -> list[FrozenTrial]:
+        """Return the other trials that are new to this view, as they are now.
 
         Those that are running now, and those that have finished since the view was taken: an
         objective may be faster than a suggestion.
         """
         known = {trial.number for trial in self.trials if trial.state.is_finished()}
-        trials = [
+        return [
             trial
             for trial in all_trials(self.study)
             if trial.state != TrialState.WAITING
@@ -182,7 +182,10 @@ class StudyView:
             and trial.number not in known
             and trial.number not in self.lost
         ]
-        return trials, self._observe({} if by_slot else self.space, trials, by_slot=by_slot)
+
+    def queries(self, trials: list[FrozenTrial], *, by_slot: bool = False) -> Observations:
+        """Return what some trials ask; without locations if by their slots in the design."""
+        return self._observe({} if by_slot else self.space, trials, by_slot=by_slot)
 
     def _observe(
         self,

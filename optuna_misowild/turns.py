@@ -18,11 +18,8 @@ from optuna_misowild.records import has_decided
 
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from optuna.trial import FrozenTrial
 
-    from numpy.typing import NDArray
-
-    from optuna_misowild.observations import Observations
     from optuna_misowild.observations import Proposal
     from optuna_misowild.study_view import StudyView
 
@@ -35,44 +32,47 @@ _INTERVAL_SECONDS = 0.02
 
 
 def must_give_way(
-    view: StudyView, is_same: Callable[[Observations], NDArray[np.bool_]], *, by_slot: bool
+    view: StudyView, slot: tuple[int, int] | None, proposal: Proposal | None
 ) -> bool:
     """Return whether the trial that asks has to withdraw what it has announced.
 
     Args:
-        view: What the trial knows of the study.
-        is_same: Tells which of other queries (n,) are the same as the one announced, (n,).
-        by_slot: Whether that is a row of the initial design.
+        view: What the trial knew of the study when it chose.
+        slot: The (source, row) of the initial design that it has announced, or None.
+        proposal: The query that it has announced, or None while the space is not known.
     """
     assert view.asking is not None
     deadline = time.monotonic() + _PATIENCE_SECONDS
     while True:
-        trials, others = view.meanwhile(by_slot=by_slot)
-        same = set(others.trial[is_same(others)].tolist())
+        trials = view.meanwhile()
+        same = _same(view, trials, slot, proposal)
         if not same:
             return False
-        if any(
-            t.number < view.asking or t.state.is_finished() or has_decided(t)
-            for t in trials
-            if t.number in same
-        ):
+        if any(t.number < view.asking or has_decided(t) for t in trials if t.number in same):
             return True
         if time.monotonic() > deadline:
             return False
         time.sleep(_INTERVAL_SECONDS)
 
 
-def same_slot(source: int, row: int) -> Callable[[Observations], NDArray[np.bool_]]:
-    """Return a function that tells which queries hold a row of the initial design, (n,)."""
-    return lambda others: (others.source == source) & (others.row == row)
+def _same(
+    view: StudyView,
+    trials: list[FrozenTrial],
+    slot: tuple[int, int] | None,
+    proposal: Proposal | None,
+) -> set[int]:
+    """Return the numbers of the trials that have chosen the same.
 
-
-def same_place(proposal: Proposal) -> Callable[[Observations], NDArray[np.bool_]]:
-    """Return a function that tells which queries are at the place of a proposal, (n,)."""
-
-    def is_same(others: Observations) -> NDArray[np.bool_]:
+    Different rows of the initial design may be the same query, in a space of few points.
+    """
+    same: set[int] = set()
+    if slot is not None:
+        others = view.queries(trials, by_slot=True)
+        at = (others.source == slot[0]) & (others.row == slot[1])
+        same.update(others.trial[at].tolist())
+    if proposal is not None:
+        others = view.queries(trials)
         distance = np.linalg.norm(others.X - proposal.x, axis=1)
-        same: NDArray[np.bool_] = (others.source == proposal.source) & (distance < _SAME_POINT)
-        return same
-
-    return is_same
+        at = (others.source == proposal.source) & (distance < _SAME_POINT)
+        same.update(others.trial[at].tolist())
+    return same

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import optuna
@@ -12,6 +13,7 @@ import pytest
 
 from optuna_misowild import MisoWildSampler
 from optuna_misowild import cumulated_cost
+from optuna_misowild import liveness
 from optuna_misowild import recommend
 from optuna_misowild import records
 from optuna_misowild.study_view import Settings
@@ -156,3 +158,43 @@ def test_nothing_in_a_finite_space_is_repeated(method: str) -> None:
     study = optuna.create_study(sampler=MisoWildSampler(method=method, seed=0))
     study.optimize(finite, n_trials=8)
     assert len({(t.params["source"], t.params["n"]) for t in study.trials}) == 8
+
+
+@pytest.mark.parametrize("dead", [False, True])
+def test_a_trial_of_which_nothing_is_known_takes_no_row_of_the_design(dead: bool) -> None:
+    # Two have begun, or were killed or failed before they suggested anything.
+    study = optuna.create_study(sampler=MisoWildSampler(seed=0))
+    silent = [study.ask() for _ in range(2)]
+    if dead:
+        study.tell(silent[0], state=TrialState.FAIL)
+        frozen = study._storage.get_all_trials(study._study_id, deepcopy=False)[1]
+        frozen.datetime_start = datetime.now() - timedelta(hours=1)
+    later = [study.ask() for _ in range(3 if dead else 1)]
+    for trial in later:
+        objective(trial)
+    rows = [records.row_of(study.trials[trial.number]) for trial in later]
+    # Those that have just begun are left the first two rows; of the dead ones nothing is left.
+    assert rows == ([(0, 0), (0, 1), (0, 2)] if dead else [(0, 2)])
+
+
+@pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
+@pytest.mark.parametrize("enqueued", [False, True])
+def test_a_trial_without_its_first_heartbeat_is_lost_by_its_age(
+    enqueued: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    storage = optuna.storages.RDBStorage(f"sqlite:///{tmp_path}/s.db", heartbeat_interval=60)
+    study = optuna.create_study(storage=storage, sampler=MisoWildSampler(method="paper", seed=0))
+    study.optimize(objective, n_trials=10)
+    if enqueued:
+        study.enqueue_trial({"x": 0.5, "source": "cheap"})
+    with pytest.warns(UserWarning, match="Heartbeat"):
+        number = study.ask().number
+    assert number not in StudyView(study, Settings()).lost
+    longest = max(t.duration for t in study.trials if t.duration is not None).total_seconds()
+    monkeypatch.setattr(liveness, "_LEAST_SECONDS", 0.0)
+    monkeypatch.setattr(liveness, "_age", lambda trial: 9.0 * longest)
+    assert number not in StudyView(study, Settings()).lost
+    monkeypatch.setattr(liveness, "_age", lambda trial: 61.0 + 11.0 * longest)
+    view = StudyView(study, Settings())
+    assert view.lost == {number}
+    assert number not in view.observations.trial

@@ -100,16 +100,17 @@ N_BEFORE = [0, 10]
 
 
 @pytest.mark.parametrize("turns", [True, False])
-@pytest.mark.parametrize("n_before", N_BEFORE)
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize(
-    ("kind", "then"),
+    ("kind", "then", "n_before"),
     [
-        ("memory", "runs"),
-        ("memory", "has finished"),
-        ("memory", "has failed"),
-        ("journal", "has finished"),
-        ("sqlite", "has finished"),
+        *(
+            ("memory", then, n)
+            for then in ("runs", "has finished", "has failed")
+            for n in N_BEFORE
+        ),
+        ("journal", "has finished", 10),
+        ("sqlite", "has finished", 10),
     ],
 )
 def test_a_choice_that_another_has_made_meanwhile_is_made_anew(
