@@ -95,7 +95,7 @@ def write_duration_as_cost(study: Study, trial: FrozenTrial, cost_attr: str) -> 
         return
     seconds = (datetime.now() - trial.datetime_start).total_seconds()
     thinking = trial.system_attrs.get(_THINKING_KEY)
-    if isinstance(thinking, float) and 0.0 <= thinking <= seconds:
+    if isinstance(thinking, float) and _is_seconds(thinking) and thinking <= seconds:
         seconds -= thinking
     # Marked, so that seconds are never mixed with costs that an objective gives in its own unit.
     study._storage.set_trial_system_attr(trial._trial_id, _TIMED_KEY, True)
@@ -116,7 +116,8 @@ def write_params(
     """Let other workers read what a trial will suggest, before its objective has asked."""
     internal = {name: float(space[name].to_internal_repr(params[name])) for name in params}
     text = json.dumps(internal)
-    length = _MAX_ATTR_LENGTH - 10
+    # The storage writes each part as JSON once more, which at most doubles it.
+    length = _MAX_ATTR_LENGTH // 2 - 10
     parts = [text[start : start + length] for start in range(0, len(text), length)]
     # With their number, since a revision may need fewer of them.
     parts[0] = f"{len(parts)};{parts[0]}"
@@ -292,7 +293,7 @@ def malformed(trial: FrozenTrial) -> str | None:
     if first is not None and whole and not _announced(attrs):
         wrong.append(f"{_PARAMS_KEY}:0")
     thinking = attrs.get(_THINKING_KEY)
-    if thinking is not None and not isinstance(thinking, float):
+    if thinking is not None and not _is_seconds(thinking):
         wrong.append(_THINKING_KEY)
     if attrs.get(_TIMED_KEY, True) is not True:
         wrong.append(_TIMED_KEY)
@@ -300,6 +301,10 @@ def malformed(trial: FrozenTrial) -> str | None:
         return None
     said = ", ".join(f"{key!r} = {_short(attrs[key])}" for key in wrong)
     return f"Trial {trial.number} has system attributes that are malformed and skipped: {said}."
+
+
+def _is_seconds(value: Any) -> bool:
+    return isinstance(value, float) and 0.0 <= value <= _LARGEST_COST
 
 
 def _short(value: Any) -> str:
