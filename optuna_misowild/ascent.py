@@ -103,7 +103,9 @@ def _learn(
     not concave, and nothing is learnt.
     """
     sy, yy = np.sum(s * y, axis=1), np.sum(y * y, axis=1)
-    rows = np.flatnonzero(moved & (sy > _ROUNDING * np.sqrt(np.sum(s * s, axis=1) * yy)))
+    learns = moved & (sy > _ROUNDING * np.sqrt(np.sum(s * s, axis=1) * yy))
+    # Where slopes are so small that their squares vanish, there is nothing to divide by.
+    rows = np.flatnonzero(learns & (yy > np.finfo(np.float64).tiny))
     s, y, sy = s[rows, :, None], y[rows, :, None], sy[rows, None, None]
     new = ~known[rows]
     inverse[rows[new]] *= sy[new] / yy[rows[new], None, None]

@@ -28,9 +28,11 @@ hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "short"))
 
 @pytest.fixture(autouse=True)
 def log_records(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
-    """Let caplog see what is said through Optuna's logger."""
+    """Let caplog see what is said through Optuna's logger, whatever earlier tests have set."""
+    verbosity = optuna.logging.get_verbosity()
     optuna.logging.enable_propagation()
     optuna.logging.disable_default_handler()
     yield
     optuna.logging.enable_default_handler()
     optuna.logging.disable_propagation()
+    optuna.logging.set_verbosity(verbosity)  # The examples set it for themselves.

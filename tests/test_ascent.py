@@ -95,3 +95,9 @@ def test_flat_and_without_coordinates() -> None:
     X, value = ascend(flat, STARTS, n_evaluations=4, first_step=0.1)
     np.testing.assert_array_equal(X, STARTS)
     np.testing.assert_array_equal(value, 0.0)
+
+
+@pytest.mark.filterwarnings("error")
+def test_slopes_whose_squares_vanish_are_no_obstacle() -> None:
+    X, value = ascend(Hill([0.3, 0.8, 0.5], unit=1e-170), STARTS, n_evaluations=15, first_step=0.1)
+    assert np.isfinite(X).all() and np.isfinite(value).all()

@@ -52,6 +52,7 @@ def test_odd_values(y: list[float]) -> None:
 def test_a_fifth_of_the_space_that_diverges_does_not_hide_the_optimum() -> None:
     def objective(trial: optuna.Trial) -> float:
         x, z = trial.suggest_float("x", 0.0, 1.0), trial.suggest_float("z", 0.0, 1.0)
+        trial.set_user_attr("cost", 1.0)
         return 1e30 if x > 0.8 else (x - 0.3) ** 2 + (z - 0.6) ** 2
 
     study = optuna.create_study(sampler=MisoWildSampler(seed=0))
