@@ -24,6 +24,8 @@ _LEAST_INCREASE = 1e-4
 _CUT = (0.1, 0.5)
 # Cosines that are below this are 0.
 _ROUNDING = 1e-10
+# Below it there is nothing to divide by.
+_TINY = float(np.finfo(np.float64).tiny)
 
 
 def ascend(
@@ -64,9 +66,8 @@ def ascend(
         inward = np.where(outward, 0.0, slope)
         direction = np.where(outward, 0.0, _times(inverse, inward))
         largest = np.abs(direction).max(axis=1)
-        unit = np.where(
-            known | (largest == 0.0), 1.0, first_step / np.where(largest, largest, 1.0)
-        )
+        is_flat = largest < _TINY
+        unit = np.where(known | is_flat, 1.0, first_step / np.where(is_flat, 1.0, largest))
         Z = np.clip(X + (step * unit)[:, None] * direction, 0.0, 1.0)
         new_value, new_slope = evaluate(Z)
 
@@ -105,7 +106,7 @@ def _learn(
     sy, yy = np.sum(s * y, axis=1), np.sum(y * y, axis=1)
     learns = moved & (sy > _ROUNDING * np.sqrt(np.sum(s * s, axis=1) * yy))
     # Where slopes are so small that their squares vanish, there is nothing to divide by.
-    rows = np.flatnonzero(learns & (yy > np.finfo(np.float64).tiny))
+    rows = np.flatnonzero(learns & (yy > _TINY))
     s, y, sy = s[rows, :, None], y[rows, :, None], sy[rows, None, None]
     new = ~known[rows]
     inverse[rows[new]] *= sy[new] / yy[rows[new], None, None]
