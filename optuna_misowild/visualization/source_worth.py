@@ -136,7 +136,7 @@ def source_worth_figure(look: Look) -> go.Figure:
             yaxis={
                 "title": f"Correlation with {preferred}, Where Asked",
                 "zeroline": False,
-                "range": [min([-0.05, *known]) - 0.05, _TOP],
+                "range": [min([-0.1, *known]) - 0.05, _TOP],
                 "tickvals": [-1, -0.5, 0, 0.25, 0.5, 0.75, 1],
             },
         )
@@ -179,7 +179,8 @@ def _point(look: Look, source: int, worth: Worth, most: int, by_cost: list[float
     name = f"{label}: {queries}{spent}{verdict}"
     there = math.isfinite(worth.cost)
     y = worth.correlation if known else 0.0
-    left = there and by_cost.index(worth.cost) % 2 == 0
+    sides = ("middle left", "middle right") if known else ("top center", "bottom center")
+    side = sides[by_cost.index(worth.cost) % 2] if there else sides[0]
     return go.Scatter(
         x=[worth.cost if there else None],
         y=[y],
@@ -200,7 +201,7 @@ def _point(look: Look, source: int, worth: Worth, most: int, by_cost: list[float
             "opacity": 0.8,
         },
         text=[label],
-        textposition="middle left" if left else "middle right",
+        textposition=side,
         name=name,
         legendrank=source,
         cliponaxis=False,
