@@ -24,7 +24,7 @@ _LEAST_INCREASE = 1e-4
 _CUT = (0.1, 0.5)
 # Cosines that are below this are 0.
 _ROUNDING = 1e-10
-# Below it there is nothing to divide by.
+# Slopes, or squares of slopes, below it have vanished: there is nothing to divide by.
 _TINY = float(np.finfo(np.float64).tiny)
 
 
@@ -105,7 +105,6 @@ def _learn(
     """
     sy, yy = np.sum(s * y, axis=1), np.sum(y * y, axis=1)
     learns = moved & (sy > _ROUNDING * np.sqrt(np.sum(s * s, axis=1) * yy))
-    # Where slopes are so small that their squares vanish, there is nothing to divide by.
     rows = np.flatnonzero(learns & (yy > _TINY))
     s, y, sy = s[rows, :, None], y[rows, :, None], sy[rows, None, None]
     new = ~known[rows]

@@ -124,6 +124,7 @@ class RobustMethod:
             max_cost_ratio=self.max_cost_ratio,
             cost_share=self.design_cost_share,
             plateau_factor=self.plateau_factor,
+            tolerance=self.stagnation_tolerance,
         )
 
     def fit(self, observations: Observations, domain: Domain) -> RobustModel:

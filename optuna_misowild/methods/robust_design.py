@@ -17,10 +17,6 @@ if TYPE_CHECKING:
     from optuna_misowild.observations import Observations
 
 
-# Values of a source that differ by less than this, in standard deviations, are the same.
-_SAME_VALUE = 1e-3
-
-
 def remaining_pairs(
     observations: Observations,
     n_rows: int,
@@ -29,6 +25,7 @@ def remaining_pairs(
     max_cost_ratio: float,
     cost_share: float,
     plateau_factor: int,
+    tolerance: float,
 ) -> list[tuple[int, int]]:
     """Return the (source, row) pairs that are still to be queried, in their order.
 
@@ -53,6 +50,8 @@ def remaining_pairs(
             source costs.
         plateau_factor: How many times the number of rows the cheapest source may be queried at
             on a plateau.
+        tolerance: Values of a source that differ by no more than this, in standard deviations of
+            its values, are the same.
     """
     others = [s for s in observations.queryable if s > 0]
     if 0 not in observations.queryable:  # Nothing to be cheap against: every row of all.
@@ -74,7 +73,7 @@ def remaining_pairs(
     mean_1 = _mean_cost(observations, 0)
     wanted = []
     for s in others:
-        goes_on = s == cheapest and _is_on_plateau(observations, s)
+        goes_on = s == cheapest and _is_on_plateau(observations, s, tolerance)
         n_most = n_rows * plateau_factor if goes_on else n_rows
         order = [first, *(row for row in range(n_most) if row != first)]
         costs = observations.cost[observations.costed(s)]
@@ -118,13 +117,13 @@ def compared_costs(observations: Observations, source: int) -> tuple[float, floa
     return float(np.median(cost[here])), float(np.median(cost[preferred]))
 
 
-def _is_on_plateau(observations: Observations, source: int) -> bool:
+def _is_on_plateau(observations: Observations, source: int, tolerance: float) -> bool:
     """Whether the lowest value of a source in the design is one of several that are the same."""
     valued = observations.valued(source)
     y = observations.y[valued[observations.row[valued] >= 0]]
     if len(y) < 2:
         return False
-    return bool(np.count_nonzero(y <= y.min() + _SAME_VALUE * y.std()) > 1)
+    return bool(np.count_nonzero(y <= y.min() + tolerance * y.std()) > 1)
 
 
 def _mean_cost(observations: Observations, source: int) -> float:
