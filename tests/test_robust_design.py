@@ -123,8 +123,12 @@ def test_the_cheapest_source_goes_on_until_it_has_left_a_plateau() -> None:
     dearer = on_rows(5, [0.5, 0.5])
     dearer.cost[dearer.source == 1] = 0.3
     assert pairs(dearer) == [(1, 5)]
-    # The other kept source is on a plateau too, but dearer.
-    assert {s for s, _ in pairs(on_rows(5, [0.5, 0.5]))} == {1}
+    # The other kept source is on a plateau too, but dearer: it stays within the first rows.
+    both = design_of(
+        [*PREFERRED, *[(1, row, 0.1) for row in range(5)], (2, 2, 0.2), (2, 0, 0.2)],
+        y=[5.0, 4, 3, 2, 1, 1, 1, 1, 0.5, 0.5, 0.5, 0.5],
+    )
+    assert {s for s, row in pairs(both) if row >= 5} == {1}
 
 
 def test_only_the_design_tells_of_a_plateau() -> None:
