@@ -183,3 +183,32 @@ def test_the_page_of_the_study(study: optuna.Study, address: str, browser: Any) 
     wait.until(lambda driver: "Best verified:" in text() and "Sources and costs" in text())
     browser.get(f"{address}/trials")
     wait.until(lambda driver: "source_index" in text() and "cost" in text())
+
+
+def test_the_table_of_trials(study: optuna.Study, address: str, browser: Any) -> None:
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    browser.get(f"{address}/smartSelection")  # /trialTable, where it once was, is an empty page.
+    WebDriverWait(browser, 40).until(
+        lambda driver: len(driver.find_elements(By.CSS_SELECTOR, "tbody tr")) == len(study.trials)
+    )
+
+    def cells(row: str) -> list[list[str]]:
+        return browser.execute_script(
+            "return [...document.querySelectorAll(arguments[0])].map("
+            "row => [...row.cells].map(cell => cell.textContent))",
+            row,
+        )
+
+    (header,) = cells("thead tr")
+    # Whatever a header has behind its name, such as how it is sorted.
+    column = {
+        name: next(i for i, title in enumerate(header) if title.startswith(name))
+        for name in ("Number", "UserAttribute cost", "UserAttribute source_index")
+    }
+    shown = [tuple(float(row[place]) for place in column.values()) for row in cells("tbody tr")]
+    assert sorted(shown) == [
+        (t.number, 2.5, 0) if t.params["source"] == "full" else (t.number, 0.5, 1)
+        for t in study.trials
+    ]
