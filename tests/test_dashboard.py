@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+import itertools
+import math
 import os
 from pathlib import Path
 import re
@@ -13,7 +15,11 @@ from wsgiref.simple_server import make_server
 
 import optuna
 import optuna_dashboard
+from optuna_dashboard._custom_plot_data import get_plotly_graph_objects
+import plotly.io as pio
+from plotly.offline import get_plotlyjs
 import pytest
+from studies_to_see import study_of
 
 from optuna_misowild import MisoWildSampler
 from optuna_misowild.dashboard import FIGURES
@@ -212,3 +218,38 @@ def test_the_table_of_trials(study: optuna.Study, address: str, browser: Any) ->
         (t.number, 2.5, 0) if t.params["source"] == "full" else (t.number, 0.5, 1)
         for t in study.trials
     ]
+
+
+def test_no_letters_lie_on_others_in_the_frames_of_the_page(browser: Any, tmp_path: Path) -> None:
+    def space(trial: optuna.Trial) -> float:
+        x = trial.suggest_float("x", 1e-4, 1e4, log=True)
+        return 0.1 * math.log10(x * trial.suggest_float("y", 1e-4, 1e4, log=True))
+
+    study = study_of(20, space, sources=("100%", "40%", "30%", "20%", "10%"))
+    publish(study)
+    attributes = study._storage.get_study_system_attrs(study._study_id)
+    figures = [pio.from_json(text) for text in get_plotly_graph_objects(attributes).values()]
+    assert len(figures) == len(FIGURES)
+    frame = {"default_width": "640px", "default_height": "450px", "full_html": False}
+    frames = [figure.to_html(include_plotlyjs=False, **frame) for figure in figures]
+    page = tmp_path / "page.html"
+    page.write_text(f"<script>{get_plotlyjs()}</script>{''.join(frames)}", encoding="utf-8")
+    browser.get(page.as_uri())
+    letters_of_figures = browser.execute_script(
+        """
+        const letters = ".xtick text, .ytick text, .annotation-text, .gtitle, .legend, .xtitle";
+        return [...document.querySelectorAll(".js-plotly-plot")].map(figure =>
+            [...figure.querySelectorAll(letters)]
+                .map(text => [text.textContent, text.getBoundingClientRect(), text.getScreenCTM()])
+                .map(([text, r, at]) => [text, r.left, r.right, r.top, r.bottom, at.b != 0])
+                .filter(([text, left, right]) => left < right));
+        """
+    )
+    assert sum(map(len, letters_of_figures)) > 80
+    for figure, letters in zip(figures, letters_of_figures, strict=True):
+        level = [letter for letter in letters if not letter[5]]
+        # Names of bars may be turned, the numbers at narrow axes are not.
+        assert level == letters or figure.layout.title.text == "Source Usage Plot"
+        for one, other in itertools.combinations(level, 2):
+            apart = [max(one[i], other[i]) >= min(one[i + 1], other[i + 1]) - 1.0 for i in (1, 3)]
+            assert any(apart), (one, other)

@@ -100,7 +100,7 @@ def test_discrepancy_takes_out_what_is_the_same_everywhere() -> None:
     figure = plot_discrepancy(misleading_study())
     right = next(t for t in figure.data if t.name.startswith("right<br>") and t.line.width)
     wrong = next(t for t in figure.data if t.name.startswith("wrong<br>") and t.line.width)
-    assert right.name == "right<br><sup>scale 1, mean +3</sup>"
+    assert right.name == "right<br><sup>scale 1</sup><br><sup>mean +3</sup>"
     assert np.abs(right.y).max() < 0.1
     assert np.abs(wrong.y).max() > 0.5
 
@@ -141,7 +141,7 @@ def test_a_long_text_below_the_title_is_broken_and_has_room() -> None:
     assert first == "Discrepancy Plot"
     assert len(lines) > 1
     assert all(line.startswith("<sup>") and len(line) < 132 for line in lines)
-    assert figure.layout.margin.t == 100 + 25 * len(lines)  # Captions have two lines, too.
+    assert figure.layout.margin.t == 84 + 25 * (len(lines) + 1)  # Captions have three lines.
 
 
 def test_discrepancy_of_a_single_source() -> None:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 # Of the width of an axis, at both ends.
 _PADDING = 0.03
+# Of the width of a narrow axis, at both ends: a label there would stick out.
+_END = 0.1
 
 
 @dataclass(frozen=True)
@@ -63,8 +65,12 @@ class Axis:
             return str(value)
         return float(f"{value:.6g}") if isinstance(value, float) else value
 
-    def layout(self) -> dict[str, Any]:
-        """Return the properties of the axis in plotly's layout."""
+    def layout(self, *, narrow: bool = False) -> dict[str, Any]:
+        """Return the properties of the axis in plotly's layout.
+
+        Args:
+            narrow: Whether it lies beside others, so that its labels must not meet theirs.
+        """
         distribution = self.distribution
         if isinstance(distribution, CategoricalDistribution):
             categories = [str(choice) for choice in distribution.choices]
@@ -80,13 +86,38 @@ class Axis:
         if distribution.log:
             low, high = math.log10(low), math.log10(high)
         padding = _PADDING * (high - low)
-        return {
+        properties: dict[str, Any] = {
             "title_text": self.name,
             "type": "log" if distribution.log else "linear",
             "range": [low - padding, high + padding],
-            # Powers of ten only, where there is little room.
-            **({"dtick": max(1, math.ceil((high - low) / 5.0))} if distribution.log else {}),
         }
+        if narrow:
+            properties |= {"tickangle": 0, "ticklabeloverflow": "hide past domain"}
+        if distribution.log:
+            # Powers of ten only, where there is little room.
+            properties |= {"exponentformat": "power", "dtick": _step(low, high, narrow=narrow)}
+        return properties
+
+
+def log_ticks(low: float, high: float) -> list[float]:
+    """Return ticks between powers of ten: these, with 2 and 5 between them where there is room.
+
+    Args:
+        low: Logarithm to base ten of the least value shown.
+        high: Of the largest.
+    """
+    steps = (1,) if high - low > 4.0 else (1, 2, 5)
+    powers = range(math.floor(low), math.ceil(high) + 1)
+    return [step * 10.0**power for power in powers for step in steps]
+
+
+def _step(low: float, high: float, *, narrow: bool) -> int:
+    """Return how many powers of ten lie between labels: of about five, or of three inside."""
+    end = _END * (high - low)
+    inside = math.floor(high - end) - math.ceil(low + end) + 1
+    if narrow and inside > 1:
+        return math.ceil(inside / 3)
+    return max(1, math.ceil((high - low) / 5.0))
 
 
 def chosen_axes(look: Look, params: Sequence[str] | None) -> list[Axis]:

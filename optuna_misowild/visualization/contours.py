@@ -10,6 +10,7 @@ import numpy as np
 
 from optuna_misowild.visualization._plotly import go
 from optuna_misowild.visualization._plotly import subplots
+from optuna_misowild.visualization.axes import log_ticks
 from optuna_misowild.visualization.quantity import compact
 
 
@@ -64,7 +65,7 @@ def contour_figure(
                 trace.update(showlegend=not any(t.name == mark.label for t in figure.data))
                 figure.add_trace(trace, row, column)
 
-    figure.update_xaxes({**x_axis.layout(), "title_text": None})
+    figure.update_xaxes({**x_axis.layout(narrow=True), "title_text": None})
     figure.update_yaxes({**y_axis.layout(), "title_text": None})
     for column, row in {column: row for row, column in places}.items():
         bottom = row + n_blocks if spreads else row
@@ -97,8 +98,10 @@ def _panels(
         vertical_spacing=_GAP / height,
     )
     figure.update_annotations(font_size=14)
-    legend = {"orientation": "h", "x": 1.0, "xanchor": "right", "y": 1.0 + 35 / height}
-    figure.update_layout(title=title, height=height, legend={**legend, "yanchor": "bottom"})
+    # At the bottom, whatever the height: on the dashboard it is that of a frame.
+    legend = {"orientation": "h", "x": 1.0, "xanchor": "right"}
+    legend |= {"yref": "container", "y": 0.0, "yanchor": "bottom"}
+    figure.update_layout(title=title, height=height, legend=legend)
     if n_columns > 3:
         figure.update_layout(width=_PANEL_WIDTH * n_columns + 180)
     return figure, [(1 + i // n_columns, 1 + i % n_columns) for i in range(n)], n_blocks
@@ -161,6 +164,7 @@ def _observations(
         mode="markers",
         marker={**fill, "size": 6, "line": {"width": 1, "color": "black"}},
         showlegend=False,
+        cliponaxis=False,
         hovertemplate="%{text}<extra></extra>",
         text=[look.hover(query) for query in shown],
     )
@@ -192,7 +196,9 @@ def _color_axes(
     length = 1.0 if largest_spread is None else 0.5
     bar = {"title": quantity.title, "len": length, "y": 1.0, "yanchor": "top"}
     if quantity.is_log:
-        bar.update(_log_ticks(*bounds))
+        ticks = log_ticks(*bounds)
+        bar["tickvals"] = [math.log10(tick) for tick in ticks]
+        bar["ticktext"] = [f"{tick:g}" for tick in ticks]
     figure.update_layout(
         coloraxis={
             "colorscale": quantity.colorscale,
@@ -213,14 +219,3 @@ def _color_axes(
                 "colorbar": bar,
             }
         )
-
-
-def _log_ticks(low: float, high: float) -> dict[str, Any]:
-    """Return ticks at powers of ten, with 2 and 5 between them where there is room."""
-    steps = (1,) if high - low > 4.0 else (1, 2, 5)
-    powers = range(math.floor(low), math.ceil(high) + 1)
-    values = [step * 10.0**power for power in powers for step in steps]
-    return {
-        "tickvals": [math.log10(value) for value in values],
-        "ticktext": [f"{value:g}" for value in values],
-    }

@@ -98,8 +98,8 @@ def discrepancy_figure(look: Look, params: Sequence[str] | None = None) -> go.Fi
     def caption(source: int) -> str:
         if rho is None:
             return look.labels[source]
-        numbers = f"scale {rho[source]:.2g}, mean {offsets[source]:+.3g}"
-        return f"{look.labels[source]}<br><sup>{numbers}</sup>"
+        numbers = (f"scale {rho[source]:.2g}", f"mean {offsets[source]:+.3g}")
+        return "<br>".join([look.labels[source], *(f"<sup>{number}</sup>" for number in numbers)])
 
     text = ""
     if rho is not None and look.recommendation is not None:

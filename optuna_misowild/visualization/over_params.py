@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 # Of the small letters below a title, and what plotly's layout has where none is set; in pixels.
 _LETTER_WIDTH, _LINE_HEIGHT = 6.0, 25
-_WIDTH, _HEIGHT, _TOP = 700, 450, 100
+_WIDTH, _HEIGHT = 700, 450
+# Above a title with more than one line below it, where plotly has its buttons, and above the
+# panels if there is only one.
+_ABOVE, _TOP = 40, 84
 
 
 def figure_over_params(
@@ -39,17 +42,18 @@ def figure_over_params(
     axes = chosen_axes(look, params)
     if len(axes) == 2:
         figure = contour_figure(look, axes[0], axes[1], quantity, title)
+        more_in_captions = max(caption.count("<br>") for caption in quantity.captions)
     else:
         figure = slice_figure(look, axes, quantity, title)
+        more_in_captions = 0  # They stand in the legend.
     layout = figure.layout
     # Whatever the figure's own width: on the dashboard it is that of a frame.
     lines = textwrap.wrap(text, int(_WIDTH / _LETTER_WIDTH), break_on_hyphens=False)
-    captions_have_two = any("<br>" in caption for caption in quantity.captions)
-    more = _LINE_HEIGHT * (max(len(lines) - 1, 0) + captions_have_two)
+    more = _LINE_HEIGHT * (max(len(lines) - 1, 0) + more_in_captions)
     figure.update_layout(title="<br>".join([title, *(f"<sup>{line}</sup>" for line in lines)]))
     if more:
         top, height = _TOP + more, (layout.height or _HEIGHT) + more
         figure.update_layout(
-            margin={"t": top}, height=height, title={"y": 1.0 - 40 / height, "yanchor": "top"}
+            margin={"t": top}, height=height, title={"y": 1.0 - _ABOVE / height, "yanchor": "top"}
         )
     return figure

@@ -68,7 +68,7 @@ def source_usage_figure(look: Look) -> go.Figure:
         column_widths=[0.75, 0.25],
         row_heights=[0.45, 0.55],
         horizontal_spacing=0.03,
-        vertical_spacing=0.15,
+        vertical_spacing=0.2,
     )
     order = range(1, len(look.queries) + 1)
     total = look.queries[-1].spent

@@ -12,6 +12,7 @@ import numpy as np
 from optuna_misowild.outliers import clip_outliers
 from optuna_misowild.threads import single_blas_thread
 from optuna_misowild.visualization._plotly import go
+from optuna_misowild.visualization.axes import log_ticks
 from optuna_misowild.visualization.look import Look
 from optuna_misowild.visualization.look import empty_figure
 from optuna_misowild.visualization.look import no_model_figure
@@ -123,6 +124,7 @@ def source_worth_figure(look: Look) -> go.Figure:
     asked = [worth.cost for worth in worths.values() if math.isfinite(worth.cost)]
     known = [worth.low for worth in worths.values() if math.isfinite(worth.correlation)]
     left, right = min([*asked, 0.1]) / 2.0, max([*asked, 1.0]) * 1.8
+    ticks = log_ticks(math.log10(left), math.log10(right))
     figure = go.Figure(
         layout=go.Layout(
             title=f"{_TITLE}<br><sup>Dashed: a query tells as much for the money as one of "
@@ -131,7 +133,8 @@ def source_worth_figure(look: Look) -> go.Figure:
                 "title": f"Cost of a Query, Relative to {preferred}",
                 "type": "log",
                 "range": [math.log10(left), math.log10(right)],
-                "dtick": "D2",
+                "tickvals": ticks,
+                "ticktext": [f"{tick:g}" for tick in ticks],
             },
             yaxis={
                 "title": f"Correlation with {preferred}, Where Asked",
