@@ -221,15 +221,18 @@ def test_the_table_of_trials(study: optuna.Study, address: str, browser: Any) ->
 
 
 def test_no_letters_lie_on_others_in_the_frames_of_the_page(browser: Any, tmp_path: Path) -> None:
-    def space(trial: optuna.Trial) -> float:
-        x = trial.suggest_float("x", 1e-4, 1e4, log=True)
-        return 0.1 * math.log10(x * trial.suggest_float("y", 1e-4, 1e4, log=True))
+    figures = []
+    for decades in (2, 4):
 
-    study = study_of(20, space, sources=("100%", "40%", "30%", "20%", "10%"))
-    publish(study)
-    attributes = study._storage.get_study_system_attrs(study._study_id)
-    figures = [pio.from_json(text) for text in get_plotly_graph_objects(attributes).values()]
-    assert len(figures) == len(FIGURES)
+        def space(trial: optuna.Trial, high: float = 10.0**decades) -> float:
+            x, y = (trial.suggest_float(name, 1.0 / high, high, log=True) for name in "xy")
+            return 0.1 * math.log10(x * y)
+
+        study = study_of(20, space, sources=("100%", "40%", "30%", "20%", "10%"))
+        publish(study)
+        attributes = study._storage.get_study_system_attrs(study._study_id)
+        figures += map(pio.from_json, get_plotly_graph_objects(attributes).values())
+    assert len(figures) == 2 * len(FIGURES)
     frame = {"default_width": "640px", "default_height": "450px", "full_html": False}
     frames = [figure.to_html(include_plotlyjs=False, **frame) for figure in figures]
     page = tmp_path / "page.html"
@@ -245,7 +248,7 @@ def test_no_letters_lie_on_others_in_the_frames_of_the_page(browser: Any, tmp_pa
                 .filter(([text, left, right]) => left < right));
         """
     )
-    assert sum(map(len, letters_of_figures)) > 80
+    assert sum(map(len, letters_of_figures)) > 160
     for figure, letters in zip(figures, letters_of_figures, strict=True):
         level = [letter for letter in letters if not letter[5]]
         # Names of bars may be turned, the numbers at narrow axes are not.
