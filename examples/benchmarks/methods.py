@@ -35,11 +35,16 @@ class Method:
         sampler: Makes the sampler from the total budget and a seed.
         use: How the objective uses the sources.
         pruner: Makes the pruner from the number of sources.
+        recommended: Returns the parameters that a user would take from a study of this method;
+            ValueError if there is nothing to take.
+        requires: A package without which it cannot be run, as pip names it.
     """
 
     sampler: Callable[[float, int], BaseSampler]
     use: Use = Use.PREFERRED
     pruner: Callable[[int], BasePruner] = lambda n_sources: NopPruner()
+    recommended: Callable[[optuna.Study], dict[str, Any]] = lambda study: study.best_params
+    requires: str | None = None
 
     def study(self, budget: float, n_sources: int, seed: int) -> optuna.Study:
         """Return a new study, which depends on nothing but the arguments."""
@@ -48,12 +53,6 @@ class Method:
             sampler=self.sampler(budget, seed),
             pruner=self.pruner(n_sources),
         )
-
-    def recommended(self, study: optuna.Study) -> dict[str, Any]:
-        """Return the parameters that a user would take from the study."""
-        if self.use == Use.CHOSEN:
-            return dict(optuna_misowild.recommend(study).params)
-        return study.best_params
 
 
 # One in REDUCTION trials goes on from one source to the next dearer one, Optuna's default.
@@ -81,6 +80,23 @@ def misowild(method: str) -> Callable[[float, int], BaseSampler]:
     return make
 
 
+def recommended_by_misowild(study: optuna.Study) -> dict[str, Any]:
+    return dict(optuna_misowild.recommend(study).params)
+
+
+def knowledge_gradient(budget: float, seed: int) -> BaseSampler:
+    from examples.benchmarks.knowledge_gradient import KnowledgeGradientSampler
+
+    return KnowledgeGradientSampler(seed=seed)
+
+
+def recommended_by_knowledge_gradient(study: optuna.Study) -> dict[str, Any]:
+    from examples.benchmarks.knowledge_gradient import KnowledgeGradientSampler
+
+    assert isinstance(study.sampler, KnowledgeGradientSampler)
+    return study.sampler.recommend(study)
+
+
 def carbo(budget: float, seed: int) -> BaseSampler:
     return optuna_misowild.CarboCoolingSampler(budget, seed=seed)
 
@@ -94,8 +110,14 @@ def ei(budget: float, seed: int) -> BaseSampler:
 
 
 METHODS = {
-    "robust": Method(misowild("robust"), use=Use.CHOSEN),
-    "paper": Method(misowild("paper"), use=Use.CHOSEN),
+    "robust": Method(misowild("robust"), use=Use.CHOSEN, recommended=recommended_by_misowild),
+    "paper": Method(misowild("paper"), use=Use.CHOSEN, recommended=recommended_by_misowild),
+    "kg": Method(
+        knowledge_gradient,
+        use=Use.CHOSEN,
+        recommended=recommended_by_knowledge_gradient,
+        requires="botorch",
+    ),
     "carbo": Method(carbo),
     "ei-per-cost": Method(ei_per_cost),
     "ei": Method(ei),

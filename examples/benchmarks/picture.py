@@ -24,6 +24,7 @@ from examples.benchmarks.report import regrets
 STYLES = {
     "robust": ("#d55e00", "solid"),
     "paper": ("#0072b2", "solid"),
+    "kg": ("#e69f00", "solid"),
     "carbo": ("#009e73", "dash"),
     "ei-per-cost": ("#56b4e9", "dash"),
     "ei": ("#999999", "dash"),

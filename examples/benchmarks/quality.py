@@ -11,6 +11,7 @@ and writes a summary as CSV and a picture beside that file; --report does so and
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures import as_completed
@@ -220,11 +221,11 @@ def complete(
             ) from None
 
 
-def available(names: Sequence[str]) -> list[str]:
-    """Return those of the problems whose package is installed, and say which others are not."""
+def available(names: Sequence[str], among: Mapping[str, Problem | Method]) -> list[str]:
+    """Return those whose package is installed, and say which others are not."""
     missing = {}
     for name in names:
-        package = PROBLEMS[name].requires
+        package = among[name].requires
         if package is not None and not is_installed(package):
             missing[name] = package
     if missing:
@@ -258,12 +259,13 @@ def main() -> None:
     args = parser.parse_args()
 
     if not args.report:
-        problems = available(args.problems)
+        problems = available(args.problems, PROBLEMS)
+        methods = available(args.methods, METHODS)
         runs = [
             (problem, method, seed)
             for seed in range(args.seeds)
             for problem in problems
-            for method in args.methods
+            for method in methods
         ]
         complete(args.output, runs, max_trials=args.max_trials, jobs=args.jobs)
 
