@@ -99,6 +99,7 @@ class Advice:
     def before_suggestion(self, view: StudyView) -> None:
         """Say what the trials so far tell."""
         self._malformed(view.study, view.trials)
+        self._other_cost_attr(view)
         self._spent_budget(view)
         self._dropped_sources(view)
         self._initial_design(view)
@@ -305,12 +306,25 @@ class Advice:
             if not is_number or name == records.SOURCE_INDEX_ATTR:
                 continue
             likeness = SequenceMatcher(None, name.lower(), cost_attr.lower()).ratio()
-            if likeness >= _CLOSE and self._once.first(study, "misnamed cost"):
+            likely = likeness >= _CLOSE or name == records.COST_ATTR
+            if likely and self._once.first(study, "misnamed cost"):
                 records.logger.warning(
                     f"Trial {trial.number} has the user attribute {name!r} = {value!r}, but no "
                     f"{cost_attr!r}: its cost is its duration in seconds. If {name!r} is meant to "
                     f"be the cost, pass `cost_attr={name!r}` to the sampler, or set {cost_attr!r}."
                 )
+
+    def _other_cost_attr(self, view: StudyView) -> None:
+        """Warn where a study is resumed without the name that its costs have had so far."""
+        recorded, cost_attr = records.recorded_cost_attr(view.trials), self._settings.cost_attr
+        if recorded in (records.COST_ATTR, cost_attr):
+            return
+        if self._once.first(view.study, "other cost"):
+            records.logger.warning(
+                f"The trials so far have recorded their costs as {recorded!r}, but {self._sampler} "
+                f"looks for {cost_attr!r}. If they are the same costs, pass "
+                f"`cost_attr={recorded!r}` to the sampler again."
+            )
 
     def _spent_budget(self, view: StudyView) -> None:
         budget = self._settings.budget

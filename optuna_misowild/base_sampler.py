@@ -170,6 +170,7 @@ class MethodSampler(BaseSampler):
 
     def _record(self, study: Study, trial: FrozenTrial) -> None:
         cost_attr = self._settings.cost_attr
+        records.write_cost_attr(study, trial, cost_attr)
         if cost_attr not in trial.user_attrs and not records.has_own_unit(
             records.all_trials(study), cost_attr
         ):
@@ -317,6 +318,11 @@ class MethodSampler(BaseSampler):
     def budget(self) -> float | None:
         """The total cost that may be spent, or None."""
         return self._settings.budget
+
+    @property
+    def settings(self) -> Settings:
+        """How the trials of a study are read."""
+        return self._settings
 
     def view(self, study: Study) -> StudyView:
         """Return what the sampler knows of a study as it is now."""

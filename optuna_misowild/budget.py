@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 import math
 from typing import TYPE_CHECKING
@@ -17,7 +18,9 @@ from optuna_misowild.records import all_trials
 from optuna_misowild.records import costs
 from optuna_misowild.records import logger
 from optuna_misowild.records import malformed_cost
+from optuna_misowild.study_sampler import cost_attr_of
 from optuna_misowild.study_sampler import own_sampler_of
+from optuna_misowild.study_sampler import sampler_of
 from optuna_misowild.study_view import Settings
 from optuna_misowild.study_view import StudyView
 
@@ -32,7 +35,7 @@ RUNNING = ("ignore", "elapsed", "predict")
 _MIN_MALFORMED = 3
 
 
-def cumulated_cost(study: Study, *, cost_attr: str = "cost") -> float:
+def cumulated_cost(study: Study, *, cost_attr: str | None = None) -> float:
     """Return the total cost of a study so far.
 
     All finished trials count, whatever their state: failed and pruned ones have paid too. Trials
@@ -40,9 +43,12 @@ def cumulated_cost(study: Study, *, cost_attr: str = "cost") -> float:
 
     Args:
         study: The study.
-        cost_attr: User attribute of a trial that holds its cost. Where no objective sets it, the
+        cost_attr: User attribute of a trial that holds its cost; by default that of the study's
+            sampler, or which the trials record, else ``"cost"``. Where no objective sets it, the
             cost is the wall-clock time in seconds.
     """
+    if cost_attr is None:
+        cost_attr = cost_attr_of(study)
     known = costs(study.get_trials(deepcopy=False), cost_attr)
     return math.fsum(cost for cost in known if math.isfinite(cost))
 
@@ -69,7 +75,8 @@ class CostBudgetCallback:
         running: What trials that are still running count for: ``"ignore"``, nothing;
             ``"elapsed"``, the seconds since they began, if costs are seconds; ``"predict"``, what
             they will have cost when they finish, by a model of the costs so far.
-        source: Name of the source parameter, for ``"predict"``.
+        source: Name of the source parameter, for ``"predict"``; by default that of the study's
+            sampler, or by which the trials agree with the sources that they record.
 
     Raises:
         TypeError: If an argument has the wrong type.
@@ -80,12 +87,13 @@ class CostBudgetCallback:
         self,
         budget: float,
         *,
-        cost_attr: str = "cost",
+        cost_attr: str | None = None,
         running: str = "ignore",
-        source: str = "source",
+        source: str | None = None,
     ) -> None:
         self._budget = arguments.number("budget", budget, positive=True)
-        self._settings = Settings(source=source, cost_attr=cost_attr)
+        self._source = None if source is None else arguments.text("source", source)
+        self._cost_attr = None if cost_attr is None else arguments.text("cost_attr", cost_attr)
         if running not in RUNNING:
             raise ValueError(f"`running` must be one of {RUNNING}, but got {running!r}.")
         self._running = running
@@ -99,12 +107,18 @@ class CostBudgetCallback:
 
     def is_spent(self, study: Study) -> bool:
         """Return whether the trials so far have cost the budget."""
-        spent = cumulated_cost(study, cost_attr=self._settings.cost_attr)
-        if spent < self._budget and self._running == "elapsed":
-            spent += _elapsed(study, self._settings)
-        elif spent < self._budget and self._running == "predict":
-            spent += _predicted(study, self._settings)
+        spent = cumulated_cost(study, cost_attr=self._cost_attr)
+        if spent < self._budget and self._running != "ignore":
+            view = StudyView(study, self._settings(study))
+            spent += _elapsed(view) if self._running == "elapsed" else _predicted(view)
         return spent >= self._budget
+
+    def _settings(self, study: Study) -> Settings:
+        """Return how the study is read: as told, else as its sampler reads it."""
+        settings = sampler_of(study).settings
+        if self._source is not None and self._source != settings.source:
+            settings = Settings(source=self._source, cost_attr=settings.cost_attr)
+        return replace(settings, cost_attr=self._cost_attr or settings.cost_attr)
 
     # What is said to the user.
 
@@ -125,7 +139,7 @@ class CostBudgetCallback:
         """
         if self._once.is_said(study, "no cost"):
             return
-        cost_attr = self._settings.cost_attr
+        cost_attr = self._cost_attr or cost_attr_of(study)
         finished = [t for t in all_trials(study) if t.state.is_finished()]
         if len(finished) < _MIN_MALFORMED or any(
             malformed_cost(trial, cost_attr) is None for trial in finished
@@ -140,10 +154,9 @@ class CostBudgetCallback:
             )
 
 
-def _elapsed(study: Study, settings: Settings) -> float:
+def _elapsed(view: StudyView) -> float:
     """Return how long all running trials together have been running, in seconds."""
     now = datetime.now()
-    view = StudyView(study, settings)
     return math.fsum(
         max((now - trial.datetime_start).total_seconds(), 0.0)
         for trial in view.trials
@@ -153,9 +166,8 @@ def _elapsed(study: Study, settings: Settings) -> float:
     )
 
 
-def _predicted(study: Study, settings: Settings) -> float:
+def _predicted(view: StudyView) -> float:
     """Return what all running trials together will have cost, by prediction."""
-    view = StudyView(study, settings)
     observations = view.observations
     total = 0.0
     for source in range(observations.n_sources):

@@ -4,8 +4,8 @@ All that the samplers know of a study is in its trials, so that any process that
 trials suggests the same.
 
 User attributes, which people see: ``source_index`` and ``cost``. System attributes, which
-workers exchange: the row of the initial design that a trial has taken, and the parameters that
-it will suggest. All are plain numbers or text. They are checked when they are read: anybody who
+workers exchange: the row of the initial design that a trial has taken, the parameters that it
+will suggest, and the name of the attribute that holds its cost, where it is another. All are plain numbers or text. They are checked when they are read: anybody who
 can write to the storage may have written anything there.
 """
 
@@ -36,11 +36,13 @@ if TYPE_CHECKING:
 logger = optuna.logging.get_logger("optuna.misowild")
 
 SOURCE_INDEX_ATTR = "source_index"
+COST_ATTR = "cost"  # Unless the user names another.
 PREFERRED_CONSTRAINT = "preferred_source"
 
 _SEED_KEY = "misowild:seed"
 _ROW_KEY = "misowild:row"
 _TIMED_KEY = "misowild:timed"
+_COST_ATTR_KEY = "misowild:cost_attr"
 _THINKING_KEY = "misowild:thinking"
 _PARAMS_KEY = "misowild:params"
 _MAX_ATTR_LENGTH = 2045  # Longer values fail on relational storages.
@@ -100,6 +102,12 @@ def write_duration_as_cost(study: Study, trial: FrozenTrial, cost_attr: str) -> 
     # Marked, so that seconds are never mixed with costs that an objective gives in its own unit.
     study._storage.set_trial_system_attr(trial._trial_id, _TIMED_KEY, True)
     study._storage.set_trial_user_attr(trial._trial_id, cost_attr, max(seconds, 0.0))
+
+
+def write_cost_attr(study: Study, trial: FrozenTrial, cost_attr: str) -> None:
+    """Record which user attribute holds the cost of a trial, if it has not the usual name."""
+    if cost_attr != COST_ATTR:
+        study._storage.set_trial_system_attr(trial._trial_id, _COST_ATTR_KEY, cost_attr)
 
 
 def write_row(study: Study, trial: FrozenTrial, source: int, row: int) -> None:
@@ -231,6 +239,13 @@ def was_killed(trial: FrozenTrial) -> bool:
 def is_timed(trial: FrozenTrial) -> bool:
     """Whether the cost of a trial is its time, taken by a sampler of ours."""
     return trial.system_attrs.get(_TIMED_KEY) is True
+
+
+def recorded_cost_attr(trials: Sequence[FrozenTrial]) -> str:
+    """Return the user attribute that holds the costs, by the last trial of a sampler of ours."""
+    ours = (trial for trial in reversed(trials) if SOURCE_INDEX_ATTR in trial.user_attrs)
+    name = next((trial.system_attrs.get(_COST_ATTR_KEY) for trial in ours), None)
+    return name if isinstance(name, str) and name else COST_ATTR
 
 
 def heartbeat_interval(study: Study) -> float | None:
@@ -372,12 +387,7 @@ def _cost(trial: FrozenTrial, cost_attr: str, own_unit: bool) -> float:
 
 
 def is_feasible(trial: FrozenTrial, source: str) -> bool:
-    """Whether a trial meets the constraints that the user has set.
-
-    Args:
-        trial: The trial.
-        source: Name of the source parameter.
-    """
+    """Whether a trial meets the constraints of the user; ``source`` is the parameter's name."""
     attrs = trial.system_attrs
     named = {k: v for k, v in attrs.items() if k.startswith("constraints:")}
     named.pop(f"constraints:{PREFERRED_CONSTRAINT}", None)

@@ -9,6 +9,7 @@ from optuna_misowild.base_sampler import MethodSampler
 from optuna_misowild.methods.carbo import CostCooling
 from optuna_misowild.methods.paper import PaperMethod
 from optuna_misowild.methods.robust import RobustMethod
+from optuna_misowild.records import COST_ATTR
 from optuna_misowild.source_parameter import FIRST
 from optuna_misowild.study_view import Settings
 
@@ -65,6 +66,8 @@ class MisoWildSampler(MethodSampler):
             (``CostBudgetCallback`` stops a study). None for no limit.
         cost_attr: User attribute of a trial that holds its cost. If the objective does not set
             it, it is the trial's wall-clock time in seconds, without that of the suggestion.
+            Another name than ``"cost"`` is recorded in the trials, so that callbacks and figures
+            find it.
         n_startup_trials: Size of the initial design, in locations per source.
         query_sources: The choices that may be queried; trials on the others are only read.
             By default all.
@@ -88,7 +91,7 @@ class MisoWildSampler(MethodSampler):
         source: str = "source",
         preferred_source: Any = FIRST,
         budget: float | None = None,
-        cost_attr: str = "cost",
+        cost_attr: str = COST_ATTR,
         n_startup_trials: int = 5,
         query_sources: Sequence[Any] | None = None,
         independent_sampler: BaseSampler | None = None,
@@ -130,6 +133,8 @@ class CarboCoolingSampler(MethodSampler):
         preferred_source: The choice that is asked; by default the first one.
         cost_attr: User attribute of a trial that holds its cost. If the objective does not set
             it, it is the trial's wall-clock time in seconds, without that of the suggestion.
+            Another name than ``"cost"`` is recorded in the trials, so that callbacks and figures
+            find it.
         n_startup_trials: Size of the Latin hypercube.
         independent_sampler: Sampler for parameters that not all trials have (conditional search
             spaces). By default they are drawn uniformly.
@@ -150,7 +155,7 @@ class CarboCoolingSampler(MethodSampler):
         initial_design: str = "lhs",
         source: str = "source",
         preferred_source: Any = FIRST,
-        cost_attr: str = "cost",
+        cost_attr: str = COST_ATTR,
         n_startup_trials: int = 5,
         independent_sampler: BaseSampler | None = None,
         warn_independent_sampling: bool = True,

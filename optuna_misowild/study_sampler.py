@@ -11,6 +11,7 @@ from optuna.samplers import PartialFixedSampler
 from optuna_misowild.base_sampler import MethodSampler
 from optuna_misowild.records import SOURCE_INDEX_ATTR
 from optuna_misowild.records import all_trials
+from optuna_misowild.records import recorded_cost_attr
 from optuna_misowild.samplers import MisoWildSampler
 from optuna_misowild.source_parameter import sources_of
 
@@ -26,13 +27,23 @@ def sampler_of(study: Study) -> MethodSampler:
     """Return the study's sampler if it is one of ours, else a ``MisoWildSampler()`` that fits.
 
     A study that is loaded to be looked at has Optuna's default sampler. Its trials still tell
-    which parameter names the source, and which choice is the preferred one.
+    which parameter names the source, which choice is the preferred one, and which user attribute
+    holds the costs.
     """
     own = own_sampler_of(study)
     if own is not None:
         return own
-    source, preferred = _recorded_source(all_trials(study))
-    return MisoWildSampler(source=source, preferred_source=preferred)
+    trials = all_trials(study)
+    source, preferred = _recorded_source(trials)
+    return MisoWildSampler(
+        source=source, preferred_source=preferred, cost_attr=recorded_cost_attr(trials)
+    )
+
+
+def cost_attr_of(study: Study) -> str:
+    """Return the user attribute that holds the costs: the sampler's if it is one of ours."""
+    own = own_sampler_of(study)
+    return recorded_cost_attr(all_trials(study)) if own is None else own.settings.cost_attr
 
 
 def own_sampler_of(study: Study) -> MethodSampler | None:

@@ -15,6 +15,7 @@ from optuna_misowild import arguments
 from optuna_misowild.history import observe
 from optuna_misowild.history import source_of
 from optuna_misowild.liveness import lost_trials
+from optuna_misowild.records import COST_ATTR
 from optuna_misowild.records import all_trials
 from optuna_misowild.records import params_of
 from optuna_misowild.source_parameter import FIRST
@@ -57,7 +58,7 @@ class Settings:
     source: str = "source"
     preferred_source: Any = FIRST
     query_sources: Sequence[Any] | None = None
-    cost_attr: str = "cost"
+    cost_attr: str = COST_ATTR
     budget: float | None = None
     only_preferred: bool = False
 

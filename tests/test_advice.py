@@ -357,6 +357,31 @@ def test_a_cost_of_almost_the_right_name_is_said(
     assert is_said or warnings_of(caplog) == ""
 
 
+def test_a_cost_of_the_usual_name_is_said_if_another_was_told(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    run(priced(fine=1.0, coarse=0.1), 3, cost_attr="kwh")
+    said = warnings_of(caplog)
+    assert said.count("Trial 0 has the user attribute 'cost' = ") == 1
+    assert "but no 'kwh': its cost is its duration in seconds" in said
+
+
+@pytest.mark.parametrize(
+    "before, after, is_said", [("kwh", "cost", 1), ("kwh", "kwh", 0), ("cost", "cost", 0)]
+)
+def test_a_study_resumed_without_the_name_of_its_costs_is_told(
+    before: str, after: str, is_said: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    def objective(trial: optuna.Trial) -> float:
+        trial.set_user_attr(before, 3.0)
+        return trial.suggest_float("x", 0.0, 1.0)
+
+    study = run(objective, 3, cost_attr=before)
+    study.sampler = MisoWildSampler(cost_attr=after, seed=0)
+    study.optimize(objective, n_trials=1)
+    assert warnings_of(caplog).count("pass `cost_attr='kwh'` to the sampler again") == is_said
+
+
 def test_another_attribute_beside_the_cost_is_fine(caplog: pytest.LogCaptureFixture) -> None:
     def objective(trial: optuna.Trial) -> float:
         trial.set_user_attr("costs", 3.0)

@@ -16,7 +16,9 @@ from optuna.trial import TrialState
 import pytest
 
 from optuna_misowild import CostBudgetCallback
+from optuna_misowild import MisoWildSampler
 from optuna_misowild import cumulated_cost
+from optuna_misowild.visualization.look import Look
 
 
 def study_with(costs: list[float | None], state: TrialState = TrialState.COMPLETE) -> optuna.Study:
@@ -46,6 +48,34 @@ def test_another_attribute_may_hold_the_cost() -> None:
     study = study_with([])
     study.add_trial(optuna.create_trial(value=1.0, user_attrs={"cost": 1.0, "joules": 7.0}))
     assert cumulated_cost(study, cost_attr="joules") == 7.0
+
+
+def test_a_cost_of_another_name_is_found_by_all_that_read_costs(tmp_path: Path) -> None:
+    def metered(trial: optuna.Trial) -> float:
+        source = trial.suggest_categorical("grid", ["fine", "coarse"])
+        trial.set_user_attr("kwh", 10.0 if source == "fine" else 1.0)
+        return trial.suggest_float("x", 0.0, 1.0) + (source == "coarse")
+
+    url = f"sqlite:///{tmp_path / 's.db'}"
+    sampler = MisoWildSampler(source="grid", cost_attr="kwh", budget=60.0, seed=0)
+    study = optuna.create_study(study_name="s", storage=url, sampler=sampler)
+    callback = CostBudgetCallback(60.0)
+    study.optimize(metered, n_trials=60, callbacks=[callback])
+    spent = sum(trial.user_attrs["kwh"] for trial in study.trials)
+    assert 60.0 <= spent < 70.0
+    loaded = optuna.load_study(study_name="s", storage=url)
+    for seen in (study, loaded):
+        assert cumulated_cost(seen) == spent
+        assert callback.is_spent(seen)
+        assert Look(seen).queries[-1].spent == spent
+        assert Look(seen).cost_unit == ""
+    # Running trials too are predicted in that unit: one at the fine grid costs 10.
+    loaded.enqueue_trial({"grid": "fine", "x": 0.5})
+    trial = loaded.ask()
+    metered(trial)
+    predicting = CostBudgetCallback(spent + 9.0, running="predict")
+    assert not CostBudgetCallback(spent + 9.0).is_spent(loaded)
+    assert predicting.is_spent(loaded)
 
 
 def test_nothing_is_spent_in_an_empty_study() -> None:
