@@ -321,8 +321,8 @@ class Advice:
             return
         if self._once.first(view.study, "other cost"):
             records.logger.warning(
-                f"The trials so far have recorded their costs as {recorded!r}, but {self._sampler} "
-                f"looks for {cost_attr!r}. If they are the same costs, pass "
+                f"The trials so far have recorded their costs as {recorded!r}, but "
+                f"{self._sampler} looks for {cost_attr!r}. If they are the same costs, pass "
                 f"`cost_attr={recorded!r}` to the sampler again."
             )
 

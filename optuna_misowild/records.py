@@ -5,8 +5,9 @@ trials suggests the same.
 
 User attributes, which people see: ``source_index`` and ``cost``. System attributes, which
 workers exchange: the row of the initial design that a trial has taken, the parameters that it
-will suggest, and the name of the attribute that holds its cost, where it is another. All are plain numbers or text. They are checked when they are read: anybody who
-can write to the storage may have written anything there.
+will suggest, and the name of the attribute that holds its cost, where it is another. All are
+plain numbers or text. They are checked when they are read: anybody who can write to the storage
+may have written anything there.
 """
 
 from __future__ import annotations
