@@ -82,6 +82,11 @@ def test_cheaper_of_two_equal_sources_is_asked(ratio: float, asked: str) -> None
     assert 0.0 <= x <= 1.0
 
 
+def test_source_that_tells_nothing_is_not_asked() -> None:
+    unrelated = study(coarse=lambda x: np.sin(40.0 * x), ratio=0.9)
+    assert suggest(unrelated.ask())[0] == FINE
+
+
 def test_costs_are_learnt_by_source_and_location() -> None:
     surrogate = fitted(study(coarse=fine))
     X = knowledge_gradient.torch.tensor([[0.1, 0.0], [0.9, 0.0], [0.1, 1.0], [0.9, 1.0]]).double()
