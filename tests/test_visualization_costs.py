@@ -82,9 +82,24 @@ def test_studies_that_cannot_be_compared() -> None:
 
 def test_an_extreme_value_does_not_flatten_the_history() -> None:
     study = with_value(study_of(20), 1e30)
-    low, high = plot_cost_history(study).layout.yaxis.range
+    figure = plot_cost_history(study)
+    low, high = figure.layout.yaxis.range
     assert low < study.best_value < high < 10.0
+    assert "2 worse values lie outside" in figure.layout.title.text
     assert plot_cost_history(study_of(20)).layout.yaxis.range is None
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_line_that_falls_by_little_is_seen_to_fall(sign: float) -> None:
+    study = optuna.create_study(direction="minimize" if sign > 0.0 else "maximize")
+    for value in [0.9, 0.04, *[0.8, 0.7, 0.6, 0.5] * 4, 0.035, 0.03]:
+        study.add_trial(optuna.create_trial(value=sign * value, user_attrs={"cost": 1.0}))
+    figure = plot_cost_history(study)
+    # From 0.03, twenty times what the line falls after a tenth of the money, and a tenth around.
+    assert sorted(sign * bound for bound in figure.layout.yaxis.range) == pytest.approx(
+        [0.01, 0.25]
+    )
+    assert "17 worse values lie outside; a double click" in figure.layout.title.text
 
 
 def test_what_the_user_has_constrained_is_no_result() -> None:

@@ -26,10 +26,12 @@ if TYPE_CHECKING:
 
 
 _TITLE = "Cost History Plot"
-# The worst values are out of the picture if they are this much of its height away from it.
+# The worst values are out of the picture if they are this much of its height away from it,
 _FAR = 3.0
-# Of several studies, the picture begins where each has spent this part of its money: what the
-# first trials gave is chance, and would leave no room for the differences that count.
+# or if the line would fall by less than this part of its height.
+_LEAST_FALL = 0.05
+# A line counts from where this part of the money is spent: what the first trials gave is chance,
+# and would leave no room for the differences that count.
 _BEGINNING = 0.1
 
 
@@ -42,8 +44,9 @@ def plot_cost_history(
 
     Of one study, each trial is a point where the money spent had got to when it finished,
     coloured by its source. Large points are values of the preferred source, small ones those of
-    the others, which are no results: the line goes through the best of the large ones. Of
-    several studies, only the lines and the large points are shown, of values as good as each had
+    the others, which are no results: the line goes through the best of the large ones. Values so
+    bad that nobody could see the line fall lie outside; a double click shows them. Of several
+    studies, only the lines and the large points are shown, of values as good as each had
     after a tenth of its money; a double click shows the others.
 
     How to read it: the earlier and the lower the line falls (in a study that minimises), the
@@ -151,26 +154,40 @@ def _line(look: Look, name: str, color: str) -> go.Scatter:
 
 
 def _keep_extremes_out(figure: go.Figure, look: Look) -> None:
-    """Let no extreme value flatten the rest; a double click still shows all."""
+    """Let no bad value flatten the rest; a double click still shows all."""
     values = np.array([look.sign * query.value for query in look.valued])
-    low, high = values.min(), np.quantile(values, 0.75)
-    if values.max() - high > _FAR * (high - low) > 0.0:
-        margin = 0.1 * (high - low)
-        bounds = look.sign * np.array([low - margin, high + margin])
-        figure.update_yaxes(range=sorted(float(bound) for bound in bounds))
+    low, high = float(values.min()), float(values.max())
+    usual = float(np.quantile(values, 0.75))
+    if high - usual > _FAR * (usual - low) > 0.0:
+        high = usual
+    if look.best_verified:
+        begin, end = _course(look)
+        room = low + (begin - end) / _LEAST_FALL
+        if begin < room:
+            high = min(high, room)
+    margin = 0.1 * (high - low)
+    outside = int(np.sum(values > high + margin))
+    if outside:
+        bounds = (look.sign * (low - margin), look.sign * (high + margin))
+        figure.update_yaxes(range=sorted(bounds))
+        what = "value lies" if outside == 1 else "values lie"
+        text = f"{outside} worse {what} outside; a double click shows all"
+        figure.update_layout(title=f"{_TITLE}<br><sup>{text}</sup>")
 
 
 def _keep_to_lines(figure: go.Figure, looks: Sequence[Look]) -> None:
     """Show the values from which lines go on after the beginning; a double click shows all."""
-    sign = looks[0].sign
-    ends, begins = [], []
-    for look in looks:
-        best = look.best_verified
-        early = [q for q in best if q.spent <= _BEGINNING * look.queries[-1].spent]
-        begins.append(sign * (early[-1] if early else best[0]).value)
-        ends.append(sign * best[-1].value)
+    begins, ends = zip(*map(_course, looks), strict=True)
     low, high = min(ends), max(begins)
     if low < high:
         margin = 0.06 * (high - low)
-        bounds = (sign * (low - margin), sign * (high + margin))
+        bounds = (looks[0].sign * (low - margin), looks[0].sign * (high + margin))
         figure.update_yaxes(range=sorted(bounds))
+
+
+def _course(look: Look) -> tuple[float, float]:
+    """Return where the line of the best values begins and ends, as if minimised."""
+    best = look.best_verified
+    early = [q for q in best if q.spent <= _BEGINNING * look.queries[-1].spent]
+    begin = early[-1] if early else best[0]
+    return look.sign * begin.value, look.sign * best[-1].value
