@@ -8,20 +8,22 @@ that are times, trials that were added.
 from __future__ import annotations
 
 from difflib import SequenceMatcher
-import math
 from numbers import Real
-import re
 from typing import TYPE_CHECKING
 
 import numpy as np
-from optuna.distributions import CategoricalDistribution
 from optuna.trial import TrialState
 
 from optuna_misowild import records
-from optuna_misowild.cost import typical_cost
+from optuna_misowild.design_budget import rest_of_design
+from optuna_misowild.design_budget import unit_of
 from optuna_misowild.methods.robust import RobustMethod
 from optuna_misowild.methods.robust_design import compared_costs
 from optuna_misowild.methods.robust_design import is_cheap
+from optuna_misowild.missing_source import CLEARLY_CHEAPER
+from optuna_misowild.missing_source import MEASURABLE
+from optuna_misowild.missing_source import missing_source
+from optuna_misowild.once import OncePerStudy
 from optuna_misowild.source_parameter import FIRST
 
 
@@ -33,45 +35,16 @@ if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
 
     from optuna_misowild.methods import Method
-    from optuna_misowild.observations import Observations
     from optuna_misowild.study_view import Settings
     from optuna_misowild.study_view import StudyView
 
 
-_DEFAULT_SOURCE = "source"
-# A categorical parameter with one of these words in its name is likely to name the source.
-_TELLING_WORDS = frozenset(
-    "dataset fidelity fraction grid mesh resolution resource source subset".split()
-)
 # "costs", "Cost" and "cost_" are as close to "cost"; "cos" and "post" are not.
 _CLOSE = 0.88
 # So many trials are told of one by one.
 _MAX_MALFORMED = 3
-# The preferred source is clearly the cheapest below this part of what any other costs, ...
-_CLEARLY_CHEAPER = 1.0 / 3.0
-# ... if it is more than the noise of a clock, in seconds.
-_MEASURABLE = 0.1
-
-
-class OncePerStudy:
-    """Remembers what has been said about which study."""
-
-    def __init__(self) -> None:
-        self._said: dict[tuple[int, str, str], object] = {}
-
-    def is_said(self, study: Study, topic: str) -> bool:
-        """Whether a topic is done with."""
-        return self._key(study, topic) in self._said
-
-    def first(self, study: Study, topic: str) -> bool:
-        """Return whether a topic is new, once: not to two threads at the same time either."""
-        token = object()
-        return self._said.setdefault(self._key(study, topic), token) is token
-
-    @staticmethod
-    def _key(study: Study, topic: str) -> tuple[int, str, str]:
-        # With the name: a new storage may be where one that is gone was in memory.
-        return id(study._storage), study.study_name, topic
+# A budget for more evaluations of the preferred source than this is as good as none.
+_MANY_EVALUATIONS = 1000
 
 
 class Advice:
@@ -120,48 +93,11 @@ class Advice:
     def _missing_source(
         self, study: Study, trial: FrozenTrial, trials: Sequence[FrozenTrial]
     ) -> None:
-        """Decide at the first trial that completes whether the source parameter is forgotten."""
-        if not self._once.first(study, "missing source"):
+        if self._once.is_said(study, "missing source"):
             return
-        settings = self._settings
-        name = settings.source
-        if name in trial.distributions or any(name in t.distributions for t in trials):
-            return
-        categorical = {
-            key: distribution
-            for key, distribution in trial.distributions.items()
-            if isinstance(distribution, CategoricalDistribution)
-        }
-        given = []
-        if name != _DEFAULT_SOURCE:
-            given.append(f"source={name!r}")
-        if settings.preferred_source is not FIRST and settings.preferred_source is not None:
-            given.append(f"preferred_source={settings.preferred_source!r}")
-        if settings.query_sources is not None:
-            given.append(f"query_sources={list(settings.query_sources)!r}")
-        none = f"no parameter {name!r}: all trials count as one source"
-        if given:
-            if categorical:
-                remedy = (
-                    f"Its categorical parameters are {_listed(categorical)}: if one of them names "
-                    "the source, pass its name as `source=...`"
-                )
-            else:
-                remedy = (
-                    "It has no categorical parameter: let it suggest the source by "
-                    f"`trial.suggest_categorical({name!r}, [...])`"
-                )
-            records.logger.warning(
-                f"`{', '.join(given)}` was given, but the objective has {none}. {remedy}. For a "
-                "single source leave the argument out."
-            )
-            return
-        telling = [key for key in categorical if _is_telling(key)]
-        if telling:
-            records.logger.info(
-                f"The objective has {none}. If {_listed(telling)} names the source, pass "
-                f"`source={telling[0]!r}`."
-            )
+        said = missing_source(self._settings, trial, trials)
+        if said is not None and self._once.first(study, "missing source"):
+            records.logger.warning(said)
 
     def _dropped_sources(self, view: StudyView) -> None:
         if not isinstance(self._method, RobustMethod):
@@ -189,27 +125,40 @@ class Advice:
         if self._once.is_said(study, "initial design"):
             return
         observations = view.design_observations
-        remaining = self._method.design(observations, self._n_startup_trials)
-        if remaining:
-            self._budget_of_design(view, [source for source, _ in remaining])
+        if self._method.design(observations, self._n_startup_trials):
+            self._budget_of_design(view)
         elif not (observations.pending & (observations.row >= 0)).any():
             if self._once.first(study, "initial design"):
                 self._cheapest_is_preferred(view)
+                self._lasting_budget(view)
 
-    def _budget_of_design(self, view: StudyView, remaining: Sequence[int]) -> None:
-        budget, observations = self._settings.budget, view.design_observations
-        if budget is None or view.spent >= budget or len(observations.costed(0)) < 2:
+    def _budget_of_design(self, view: StudyView) -> None:
+        budget = self._settings.budget
+        if budget is None or view.spent >= budget or len(view.design_observations.costed(0)) < 2:
             return  # One cost alone may be far from the others.
-        # Sources that have not been asked yet count as free.
-        rest = math.fsum(_typical(observations, source) for source in remaining)
+        n_left, rest = rest_of_design(view, self._method, self._n_startup_trials)
         if view.spent + rest > budget and self._once.first(view.study, "budget of the design"):
             records.logger.warning(
                 f"`budget={budget:g}` is less than what the initial design costs: the trials so "
-                f"far have cost {view.spent:g}, and the {len(remaining)} that are left of it are "
+                f"far have cost {view.spent:g}, and the {n_left} that are left of it are "
                 f"predicted to cost {rest:g} at least. Nothing is left to optimise with. Raise "
-                f"`budget`, in the unit of {self._settings.cost_attr!r}, or lower "
+                f"`budget`, which is in {unit_of(view)}, or lower "
                 f"`n_startup_trials={self._n_startup_trials}`."
             )
+
+    def _lasting_budget(self, view: StudyView) -> None:
+        budget, observations = self._settings.budget, view.design_observations
+        costs = observations.cost[observations.costed(0)]
+        cost = float(np.median(costs)) if len(costs) else 0.0
+        if budget is None or cost == 0.0 or budget / cost < _MANY_EVALUATIONS:
+            return
+        if cost < MEASURABLE and any(map(records.is_timed, view.trials)):
+            return
+        records.logger.info(
+            f"`budget={budget:g}` would pay for {budget / cost:.0f} evaluations of the preferred "
+            f"source, which cost {cost:.3g} in the median so far: the sampler plans as if there "
+            f"were no budget. It is in {unit_of(view)}."
+        )
 
     def _cheapest_is_preferred(self, view: StudyView) -> None:
         if self._settings.preferred_source is not FIRST:
@@ -224,9 +173,9 @@ class Advice:
         if not others or len(costs) < len(observations.queryable):
             return
         least = min(costs[source] for source in others)
-        if not costs[0] < _CLEARLY_CHEAPER * least:
+        if not costs[0] < CLEARLY_CHEAPER * least:
             return
-        if least < _MEASURABLE and any(map(records.is_timed, view.trials)):
+        if least < MEASURABLE and any(map(records.is_timed, view.trials)):
             return
         dearest = choices[max(others, key=lambda source: costs[source])]
         compared = ", ".join(f"{choices[s]!r} {costs[s]:.3g}" for s in others)
@@ -353,20 +302,3 @@ class Advice:
 
 def _sets_cost(trial: FrozenTrial, cost_attr: str) -> bool:
     return cost_attr in trial.user_attrs and not records.is_timed(trial)
-
-
-def _typical(observations: Observations, source: int) -> float:
-    costs = observations.cost[observations.costed(source)]
-    return typical_cost(costs) if (costs > 0.0).any() else 0.0
-
-
-def _is_telling(name: str) -> bool:
-    """Whether a name is like "source", or has a word that such a parameter often has."""
-    words = re.findall("[A-Z]?[a-z]+|[A-Z]+", name)
-    if any(word.lower().removesuffix("s") in _TELLING_WORDS for word in words):
-        return True
-    return SequenceMatcher(None, name.lower(), _DEFAULT_SOURCE).ratio() > 0.8
-
-
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(repr(name) for name in names)

@@ -11,9 +11,10 @@ import numpy as np
 from optuna.trial import TrialState
 
 from optuna_misowild import arguments
-from optuna_misowild.advice import OncePerStudy
 from optuna_misowild.cost import fit_log_cost
 from optuna_misowild.cost import typical_cost
+from optuna_misowild.design_budget import ended_early
+from optuna_misowild.once import OncePerStudy
 from optuna_misowild.records import all_trials
 from optuna_misowild.records import costs
 from optuna_misowild.records import logger
@@ -103,6 +104,7 @@ class CostBudgetCallback:
         self._warn_other_budget(study)
         self._warn_no_cost(study)
         if self.is_spent(study):
+            self._warn_early_end(study)
             study.stop()
 
     def is_spent(self, study: Study) -> bool:
@@ -131,6 +133,16 @@ class CostBudgetCallback:
                 f"The sampler plans with `budget={sampler.budget:g}`, but `CostBudgetCallback` "
                 f"stops the study at {self._budget:g}. Give both the same budget."
             )
+
+    def _warn_early_end(self, study: Study) -> None:
+        """Warn if all was spent on the initial design: often the budget is in another unit."""
+        sampler = own_sampler_of(study)
+        if sampler is None or self._once.is_said(study, "early end"):
+            return
+        view = StudyView(study, self._settings(study))
+        said = ended_early(view, sampler.method, sampler.n_startup_trials, self._budget)
+        if said is not None and self._once.first(study, "early end"):
+            logger.warning(said)
 
     def _warn_no_cost(self, study: Study) -> None:
         """Warn if nothing counts as spent, since all costs are malformed.

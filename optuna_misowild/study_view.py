@@ -134,6 +134,11 @@ class StudyView:
         return self._observe({}, self.trials, by_slot=True)
 
     @property
+    def cost_attr(self) -> str:
+        """User attribute of a trial that holds its cost."""
+        return self.settings.cost_attr
+
+    @property
     def spent(self) -> float:
         """What all trials together have cost."""
         return self.design_observations.spent

@@ -51,11 +51,11 @@ def named(name: str, choices: tuple[Any, ...] = ("full", "cheap")) -> Objective:
     return objective
 
 
-def priced(**costs: float) -> Objective:
+def priced(name: str = "source", **costs: float) -> Objective:
     """Return an objective whose sources cost what is given."""
 
     def objective(trial: optuna.Trial) -> float:
-        source = trial.suggest_categorical("source", list(costs))
+        source = trial.suggest_categorical(name, list(costs))
         x = trial.suggest_float("x", 0.0, 1.0)
         trial.set_user_attr("cost", costs[source] * (1.0 + 0.1 * x))
         return (x - 0.3) ** 2
@@ -116,9 +116,43 @@ def test_it_is_said_of_every_study(caplog: pytest.LogCaptureFixture) -> None:
 )
 def test_a_telling_name_is_mentioned(name: str, caplog: pytest.LogCaptureFixture) -> None:
     run(named(name), 3)
+    assert warnings_of(caplog).count("no parameter 'source'") == 1
+    assert f"pass `source={name!r}`" in warnings_of(caplog)
+
+
+def test_so_are_choices_of_which_the_first_is_by_far_the_dearest(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    run(priced("level", fine=1.0, coarse=0.2), 12)
+    said = warnings_of(caplog)
+    assert said.count("pass `source='level'`") == 1
+    assert "'level' = 'fine' costs 1" in said and "and 'coarse' only 0.2" in said
+
+
+@pytest.mark.parametrize(
+    "objective, sampler",
+    [
+        (priced("kernel", poly=1.0, rbf=0.5), None),
+        (priced("kernel", linear=0.2, rbf=1.0), None),
+        (priced("kernel", linear=1.0, rbf=1.5, poly=0.2), None),
+        (priced("kernel", poly=1.0, rbf=0.2), CarboCoolingSampler(alpha=1.0, seed=0)),
+    ],
+)
+def test_ordinary_choices_of_other_costs_are_not(
+    objective: Objective, sampler: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    run(objective, 12, sampler)
+    assert warnings_of(caplog) + infos_of(caplog) == ""
+
+
+def test_nor_is_the_noise_of_a_clock(caplog: pytest.LogCaptureFixture) -> None:
+    def objective(trial: optuna.Trial) -> float:
+        if trial.suggest_categorical("kernel", ["poly", "rbf"]) == "poly":
+            sum(range(300_000))  # A few milliseconds, against microseconds.
+        return trial.suggest_float("x", 0.0, 1.0)
+
+    run(objective, 12)
     assert warnings_of(caplog) == ""
-    assert infos_of(caplog).count("no parameter 'source'") == 1
-    assert f"pass `source={name!r}`" in infos_of(caplog)
 
 
 @pytest.mark.parametrize(
@@ -239,7 +273,44 @@ def test_a_budget_below_the_initial_design_is_said(caplog: pytest.LogCaptureFixt
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_budget_that_lasts_is_not(method: str, caplog: pytest.LogCaptureFixture) -> None:
-    run(priced(full=10.0, tenth=1.0), 12, method=method, budget=300.0)
+    study = study_of(MisoWildSampler(method=method, budget=200.0, seed=0))
+    study.optimize(priced(full=10.0, tenth=1.0), callbacks=[CostBudgetCallback(200.0)])
+    assert cumulated_cost(study) >= 200.0
+    assert warnings_of(caplog) == ""
+    assert "evaluations of the preferred source" not in infos_of(caplog)
+
+
+@pytest.mark.parametrize("is_timed", [False, True])
+def test_a_budget_spent_before_the_design_is_through_is_said(
+    is_timed: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    def objective(trial: optuna.Trial) -> float:
+        trial.suggest_categorical("source", ["full", "tenth"])
+        if not is_timed:
+            trial.set_user_attr("cost", 11.0)
+        return trial.suggest_float("x", 0.0, 1.0)
+
+    budget = 1e-9 if is_timed else 2.0
+    study = study_of(MisoWildSampler(budget=budget, seed=0))
+    callback = CostBudgetCallback(budget)
+    study.optimize(objective, callbacks=[callback])
+    said = warnings_of(caplog)
+    assert len(study.trials) == 1
+    assert said.count(f"The budget of {budget:g} was spent before the initial design") == 1
+    assert "1 trial has cost" in said
+    if is_timed:
+        assert "in seconds, since the objective does not set 'cost'" in said
+    else:
+        # Two more of the preferred source; the other one has no cost yet.
+        assert "cost 11, and the 3 that are left of it are predicted to cost 22 at least" in said
+        assert "in the unit of 'cost', which the objective sets" in said
+    study.optimize(objective, n_trials=1, callbacks=[callback])
+    assert warnings_of(caplog).count("before the initial design was through") == 1
+
+
+def test_a_budget_that_never_ends_is_mentioned(caplog: pytest.LogCaptureFixture) -> None:
+    run(priced(full=1.0, tenth=0.1), 12, budget=3600.0)
+    assert infos_of(caplog).count("`budget=3600` would pay for 3") == 1
     assert warnings_of(caplog) == ""
 
 
