@@ -29,7 +29,8 @@ class Model:
     Objective values are negated if the study maximises. Where a method takes ``params``, it is
     a dict of parameters (without the source) or a list of them; a dict gives numbers, a list
     arrays of shape (m,). ``source`` is a choice of the source parameter, by default the
-    preferred one.
+    preferred one. It counts also where ``params`` has a source, as those of a trial have; without
+    it, a source there that is not the preferred one is refused.
 
     What else the method has fitted is available under its own names; s is a source index, 0
     being the preferred source. For the robust method: ``joint`` (the joint model),
@@ -82,6 +83,7 @@ class Model:
         many = not isinstance(params, Mapping)
         X = self._locations(params if many else [params])
         if source is None:
+            self._refuse_other_source(params if many else [params])
             index = 0
         elif self._sources.distribution is None:
             raise ValueError(
@@ -101,6 +103,16 @@ class Model:
         if isinstance(result, tuple):
             return tuple(float(values[0]) for values in result)
         return float(result[0])
+
+    def _refuse_other_source(self, params: Sequence[Mapping[str, Any]]) -> None:
+        name = self._sources.name
+        for values in params:
+            if self._sources.of_trial(dict(values)) != 0:
+                raise ValueError(
+                    f"`params` has {name!r} = {values[name]!r}, but without `source` the "
+                    f"preferred one, {self._sources.choices[0]!r}, is meant. Pass `source=` to "
+                    "say which."
+                )
 
     def _locations(self, params: Sequence[Mapping[str, Any]]) -> NDArray[np.float64]:
         for values in params:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from dataclasses import field
 from dataclasses import replace
 from typing import TYPE_CHECKING
 from typing import Any
@@ -41,10 +42,10 @@ class Recommendation:
     source: Any
     value: float
     std: float
-    trial: FrozenTrial | None
+    trial: FrozenTrial | None = field(repr=False)  # It alone would fill a screen.
     verified: bool
-    _source_param: str | None = None
-    _preferred_source: Any = None
+    _source_param: str | None = field(default=None, repr=False)
+    _preferred_source: Any = field(default=None, repr=False)
 
     def to_enqueue(self) -> dict[str, Any]:
         """Return the parameters for ``study.enqueue_trial``, with the preferred source."""

@@ -52,6 +52,16 @@ def test_a_list_gives_arrays_and_a_dict_numbers(method: str) -> None:
         np.testing.assert_allclose(together, apart, rtol=1e-6, atol=1e-9)
 
 
+def test_a_source_among_the_parameters_is_never_taken_for_another() -> None:
+    model = fitted("robust")
+    full = {"x": 10.0, "kind": "a", "source": "full"}
+    cheap = {**full, "source": "cheap"}
+    assert model.predict(full) == model.predict(cheap, "full")
+    for params in (cheap, [full, cheap]):
+        with pytest.raises(ValueError, match="'source' = 'cheap', but .* one, 'full', is meant"):
+            model.predict(params)
+
+
 def test_what_the_paper_fits() -> None:
     model = fitted("paper")
     assert len(model.objective) == len(model.cost) == 2

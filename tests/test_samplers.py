@@ -41,6 +41,10 @@ def test_forty_trials_find_the_optimum_of_the_preferred_source(
     assert sign * study.best_value >= 0.0
     recommendation = recommend(study)
     assert "source" not in recommendation.params
+    assert repr(recommendation) == (
+        f"Recommendation(params={recommendation.params}, source={recommendation.source!r}, value="
+        f"{recommendation.value}, std={recommendation.std}, verified={recommendation.verified})"
+    )
     if recommendation.verified:
         assert recommendation.source == "full"
         assert recommendation.trial is not None
