@@ -2,7 +2,8 @@
 
 The error on all 1797 digits is what counts; those on 40, 30, 20 and 10 % of them are cheap and
 less accurate. How accurate and how cheap depends on C and gamma, and the sampler learns it from
-the trials. In the end Optuna's TPESampler may spend the same on all the data, for comparison.
+the trials. In the end the same sampler, and Optuna's TPESampler, may spend the same on all the
+data only, for comparison.
 
     python examples/quickstart.py [--n-trials 50] [--seed 0] [--versus tpe|gp|none]
         [--figures DIR] [--short]
@@ -15,8 +16,11 @@ import time
 
 import numpy as np
 import optuna
+from report import print_comparison
+from report import print_files
 from report import print_summary
 from report import print_trial
+from report import require
 from sklearn.datasets import load_digits
 from sklearn.model_selection import StratifiedKFold
 from sklearn.model_selection import cross_validate
@@ -30,6 +34,7 @@ from optuna_misowild import stratified_sources
 
 
 SOURCES = ["100%", "40%", "30%", "20%", "10%"]  # the first is the preferred one
+RIVALS = {"tpe": optuna.samplers.TPESampler, "gp": optuna.samplers.GPSampler}
 
 
 class Objective:
@@ -65,11 +70,15 @@ def main() -> None:
     parser.add_argument("--n-trials", type=int, help="50, in short 30")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument(
-        "--versus", choices=["tpe", "gp", "none"], default="tpe", help="gp needs PyTorch"
+        "--versus", choices=[*RIVALS, "none"], default="tpe", help="gp needs PyTorch"
     )
     parser.add_argument("--figures", metavar="DIR", help="a folder for the figures of the study")
     parser.add_argument("--short", action="store_true", help="30 trials on a third of the data")
     args = parser.parse_args()
+    if args.versus == "gp":
+        require("torch", "benchmarks")
+    if args.figures:
+        require("plotly", "examples")
 
     X, y = load_digits(return_X_y=True)
     X = X / 16
@@ -93,19 +102,23 @@ def main() -> None:
     print(f"Seconds: {objective.seconds:.1f} in the objective, {thinking:.1f} in the sampler")
 
     if args.versus != "none":
-        rival = {"tpe": optuna.samplers.TPESampler, "gp": optuna.samplers.GPSampler}[args.versus]
-        other = optuna.create_study(sampler=rival(seed=args.seed))
-        budget = CostBudgetCallback(cumulated_cost(study))
-        other.optimize(Objective(X, y, SOURCES[:1]), callbacks=[budget])
-        print(
-            f"{rival.__name__} on all the data, for the same cost: "
-            f"{other.best_value:.4f} after {len(other.trials)} trials"
-        )
+        rival = RIVALS[args.versus]
+        only = f"{SOURCES[0]} only"
+        samplers = {
+            f"MisoWildSampler, {only}": MisoWildSampler(seed=args.seed),
+            f"{rival.__name__}, {only}": rival(seed=args.seed),
+        }
+        studies = {f"MisoWildSampler, {len(SOURCES)} sources": study}
+        for name, sampler in samplers.items():
+            studies[name] = optuna.create_study(sampler=sampler)
+            budget = CostBudgetCallback(cumulated_cost(study))
+            studies[name].optimize(Objective(X, y, SOURCES[:1]), callbacks=[budget])
+        print_comparison(studies, SOURCES[0])
 
     if args.figures:
         from figures import write_study
 
-        write_study(study, args.figures)
+        print_files(write_study(study, args.figures))
     else:
         print("Its figures: the same command with --figures figures, then open figures/*.html")
 

@@ -5,7 +5,7 @@ a budget of twenty mean evaluations on all the data. Writes the figures that the
 
     python -m examples.savings [--seed 0] [--figures DIR]
 
-GPSampler needs PyTorch: pip install -e ".[benchmarks]"
+GPSampler needs PyTorch, which comes with the extra "benchmarks".
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ from optuna.samplers import GPSampler
 
 from examples.benchmarks.replay import svc
 from examples.figures import write_figures
+from examples.report import print_comparison
+from examples.report import print_files
 from examples.report import print_summary
+from examples.report import require
 from optuna_misowild import CostBudgetCallback
 from optuna_misowild import MisoWildSampler
 from optuna_misowild.visualization import plot_cost_history
@@ -47,22 +50,23 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--figures", metavar="DIR", help="a folder for the figures")
     args = parser.parse_args()
+    require("torch", "benchmarks")
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     ours = run(MisoWildSampler(budget=MAGIC.budget, seed=args.seed), SOURCES)
     print_summary(ours)
     theirs = run(GPSampler(seed=args.seed), SOURCES[:1])
-    print(f"\nGPSampler on all the data: {theirs.best_value:.4f}, {len(theirs.trials)} trials")
+    studies = {"MisoWildSampler, five sources": ours, "GPSampler, all the data": theirs}
+    print_comparison(studies, SOURCES[0])
 
     if args.figures:
-        studies = {"MisoWildSampler, five sources": ours, "GPSampler, all the data": theirs}
         figures = {
             "cost-history": plot_cost_history(studies),
             "source-worth": plot_source_worth(ours),
         }
         for figure in figures.values():
             figure.update_layout(width=900, height=420, margin={"t": 70, "b": 60})
-        write_figures(figures, args.figures, scale=1.0)
+        print_files(write_figures(figures, args.figures, scale=1.0))
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from optuna_misowild.recommendation import recommend
 from optuna_misowild.samplers import CarboCoolingSampler
 from optuna_misowild.samplers import MisoWildSampler
 from optuna_misowild.sources import stratified_sources
+from optuna_misowild.verdicts import source_verdicts
 
 
 __version__ = "0.1.0"
@@ -29,6 +30,7 @@ __all__ = [
     "RobustMethod",
     "cumulated_cost",
     "recommend",
+    "source_verdicts",
     "stratified_sources",
     "visualization",
 ]

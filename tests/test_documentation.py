@@ -35,7 +35,8 @@ def run(page: Path, namespace: dict[str, Any]) -> None:
 
 
 @pytest.fixture
-def namespace() -> dict[str, Any]:
+def namespace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    monkeypatch.chdir(tmp_path)  # For the files of its storages.
     labels = [0, 1] * 50
     return {"simulate": simulate, "simulate_and_meter": simulate_and_meter, "labels": labels}
 

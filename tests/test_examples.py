@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 import re
 import subprocess
 import sys
 
+import optuna
+from optuna.distributions import CategoricalDistribution
 import pytest
+
+from examples.report import print_comparison
 
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -27,7 +32,7 @@ def test_an_example_recommends_what_it_has_observed(name: str) -> None:
     (recommended,) = re.findall(r"^Value: (\S+), observed on the preferred", output, re.MULTILINE)
     assert float(recommended) in values
     (cost,) = re.findall(r"^Cost of these \d+ trials: (\S+) s, of which$", output, re.MULTILINE)
-    shares = re.findall(r"^ +.* +(\d+) queries +(\S+) s +(\S+)%$", output, re.MULTILINE)
+    shares = re.findall(r"^ +.* +(\d+) queries +(\S+) s +(\S+)%(?: .*)?$", output, re.MULTILINE)
     assert sum(int(queries) for queries, _, _ in shares) == len(values)
     assert sum(float(spent) for _, spent, _ in shares) == pytest.approx(float(cost), abs=0.05)
     assert sum(float(share) for _, _, share in shares) == pytest.approx(100.0, abs=0.5)
@@ -37,7 +42,85 @@ def test_the_quickstart_is_the_same_at_every_run() -> None:
     outputs = [run("quickstart.py", "--short", "--n-trials", "12") for _ in range(2)]
     first, second = (re.sub(r"^Seconds: .*$", "", o, flags=re.MULTILINE) for o in outputs)
     assert first == second
-    assert "TPESampler on all the data, for the same cost: " in first
+    # What each of the three has found, and when it was as good as the last one in the end.
+    rows = re.findall(r"^  (\w+, .*\S) +(\S+) +(\d+) +(not reached|\S+)$", first, re.MULTILINE)
+    names, errors, trials, costs = zip(*rows, strict=True)
+    assert names == (
+        "MisoWildSampler, 5 sources",
+        "MisoWildSampler, 100% only",
+        "TPESampler, 100% only",
+    )
+    assert trials[0] == "12"
+    (recommended,) = re.findall(r"^Value: (\S+), observed", first, re.MULTILINE)
+    assert errors[0] == recommended
+    for error, cost in zip(errors, costs, strict=True):
+        assert (cost == "not reached") == (float(error) > float(errors[-1]))
+    spent = re.findall(r"value (\S+)   cost (\S+)   total (\S+)$", first, re.MULTILINE)
+    assert float(costs[-1]) <= float(spent[-1][2]) + max(float(cost) for _, cost, _ in spent)
+    # The verdict on each source.
+    shares = re.findall(r"^ +(\d+)% +(\d+) queries .*%(.*)$", first, re.MULTILINE)
+    assert {source: verdict != "" for source, _, verdict in shares} == {
+        source: source != "100" for source, _, _ in shares
+    }
+    assert len(shares) >= 4
+
+
+def test_a_comparison_counts_values_of_the_preferred_source_only(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def study(*trials: tuple[str, float, float]) -> optuna.Study:
+        result = optuna.create_study()
+        for source, value, cost in trials:
+            result.add_trial(
+                optuna.create_trial(
+                    params={"source": source},
+                    distributions={"source": CategoricalDistribution(["full", "cheap"])},
+                    value=value,
+                    user_attrs={"cost": cost, "source_index": int(source == "cheap")},
+                    system_attrs={"constraints": [float(source == "cheap")]},
+                )
+            )
+        return result
+
+    studies = {
+        "ours": study(("full", 0.3, 10.0), ("cheap", 0.1, 1.0), ("full", 0.20004, 10.0)),
+        "worse": study(("full", 0.3, 20.0)),
+        "theirs": study(("full", 0.2, 20.0)),
+    }
+    print_comparison(studies, "full")
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()[-3:]]
+    assert rows == [
+        ["ours", "0.2000", "3", "21.00"],
+        ["worse", "0.3000", "1", "not", "reached"],
+        ["theirs", "0.2000", "1", "20.00"],
+    ]
+
+
+@pytest.mark.parametrize(
+    "command", [["examples/quickstart.py", "--versus", "gp"], ["-m", "examples.savings"]]
+)
+def test_a_missing_package_is_said_before_any_work_is_done(
+    command: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text(
+        "import importlib.util as util\n"
+        "find_spec = util.find_spec\n"
+        "util.find_spec = lambda name: None if name == 'torch' else find_spec(name)\n"
+    )
+    root = EXAMPLES.parent
+    path = os.pathsep.join([str(tmp_path), str(root)])
+    done = subprocess.run(
+        [sys.executable, *command],
+        capture_output=True,
+        text=True,
+        cwd=root,
+        env={**os.environ, "PYTHONPATH": path},
+        timeout=60,
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("torch is missing.")
+    assert line.endswith('python -m pip install -e ".[benchmarks]"')
 
 
 def test_the_index_names_every_example() -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import optuna
 import plotly.graph_objects as go
 import pytest
 from studies_to_see import misleading_study
 
 from optuna_misowild import MisoWildSampler
 from optuna_misowild import RobustMethod
+from optuna_misowild import source_verdicts
 from optuna_misowild.visualization import plot_source_worth
 
 
@@ -67,3 +69,21 @@ def test_a_source_that_was_never_asked() -> None:
     right = point(plot_source_worth(study, sampler=MisoWildSampler()), "right")
     assert right.name == "right: 0 queries, 0% of the cost<br>   never asked"
     assert right.x == (None,)
+
+
+@pytest.mark.parametrize("n_right, verdict", [(10, "worth its cost"), (4, "too few to tell")])
+def test_the_verdicts_by_the_choices_are_those_of_the_figure(n_right: int, verdict: str) -> None:
+    study = misleading_study(n_right=n_right)
+    sampler = MisoWildSampler()
+    verdicts = source_verdicts(study, sampler=sampler)
+    assert verdicts == {"right": verdict, "wrong": "not worth its cost"}
+    figure = plot_source_worth(study, sampler=sampler)
+    for source, said in verdicts.items():
+        assert point(figure, source).name.endswith(f"   {said}")
+
+
+def test_there_are_no_verdicts_without_values_or_other_sources() -> None:
+    study = optuna.create_study(sampler=MisoWildSampler())
+    assert source_verdicts(study) == {}
+    study.optimize(lambda trial: trial.suggest_float("x", 0.0, 1.0), n_trials=2)
+    assert source_verdicts(study) == {}
