@@ -8,8 +8,10 @@ import struct
 import plotly.graph_objects as go
 import plotly.io as pio
 import pytest
+from studies_to_see import study_of
 
 from examples.figures import write_figures
+from examples.figures import write_study
 
 
 FIGURES = {
@@ -25,10 +27,10 @@ def test_html_shares_one_script_and_no_tool_is_needed(
         raise RuntimeError("\n\nKaleido requires Google Chrome to be installed.\n\n")
 
     monkeypatch.setattr(pio, "write_images", fail)
-    written = write_figures(FIGURES, tmp_path / "new")
+    written = write_figures(FIGURES, tmp_path / "new" / "folder")
 
     assert [path.name for path in written] == ["one.html", "two.html"]
-    assert {path.name for path in (tmp_path / "new").iterdir()} == {
+    assert {path.name for path in (tmp_path / "new" / "folder").iterdir()} == {
         "one.html",
         "two.html",
         "plotly.min.js",
@@ -77,6 +79,19 @@ def test_pictures_are_drawn_where_there_is_a_browser(
             assert header.startswith(b"\x89PNG")
             sizes.append(struct.unpack(">II", header[16:24]))
     assert sizes == [(600, 400), (1400, 1000)]  # as laid out, and plotly's default; twice as fine
+
+
+def test_every_figure_of_a_study_has_a_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(**_: object) -> None:
+        raise RuntimeError("Kaleido requires Google Chrome to be installed.")
+
+    monkeypatch.setattr(pio, "write_images", fail)
+    written = write_study(study_of(10), tmp_path)
+    names = ["acquisition", "cost-history", "cost-model", "discrepancy", "objective-model"]
+    names += ["source-usage", "source-worth"]
+    assert sorted(path.name for path in written) == [f"{name}.html" for name in names]
 
 
 def test_nothing_to_write(tmp_path: Path) -> None:

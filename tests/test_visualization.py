@@ -22,6 +22,7 @@ from studies_to_see import with_value
 
 from optuna_misowild import CarboCoolingSampler
 from optuna_misowild import MisoWildSampler
+from optuna_misowild import recommend
 from optuna_misowild import visualization
 from optuna_misowild.visualization import plot_acquisition
 from optuna_misowild.visualization import plot_cost_history
@@ -87,6 +88,34 @@ def test_every_figure_can_be_drawn_of_every_study(kind: str) -> None:
         assert "bdata" not in figure.to_json()  # Older plotly.js cannot read it.
     assert len(study.trials) == n_trials  # Looking changes nothing.
     assert "misowild:seed" not in study._storage.get_study_system_attrs(study._study_id)
+
+
+def test_names_that_begin_alike_stay_apart() -> None:
+    long = "a_name_of_sixty_letters_that_a_machine_has_made_for_a_config"
+    sources = (f"{long}.full", f"{long}.half", "a_name_of_another_config.half", "short")
+
+    choices = [f"{long}.a", f"{long}.b", None, "None"]
+
+    def space(trial: optuna.Trial) -> float:
+        kind = trial.suggest_categorical(f"{long}.kind", choices)
+        return trial.suggest_float("x", 0.0, 1.0) + (kind is None)
+
+    study = study_of(20, space, sources=sources)
+    labels = ("a_name_of…onfig.full", "a_name_of…onfig.half", "a_name_of…onfig.half (2)", "short")
+    usage = plot_source_usage(study)
+    assert usage.layout.yaxis.categoryarray == labels
+    queries = {trace.y[0]: trace.x[0] for trace in usage.data if trace.orientation == "h"}
+    assert queries == {
+        label: sum(trial.params["source"] == source for trial in study.trials)
+        for label, source in zip(labels, sources, strict=True)
+    }
+    model = plot_objective_model(study, ["x", f"{long}.kind"])
+    kinds = ("a_name_of…a_config.a", "a_name_of…a_config.b", "None", "None (2)")
+    assert model.layout.yaxis.title.text == "a_name_of…onfig.kind"
+    assert model.layout.yaxis.categoryarray == kinds
+    best = recommend(study, sampler=MisoWildSampler()).params[f"{long}.kind"]
+    stars = {trace.y[0] for trace in model.data if trace.name == "Recommended"}
+    assert stars == {kinds[choices.index(best)]}
 
 
 @pytest.mark.parametrize("plot", ALL)

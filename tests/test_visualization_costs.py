@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+from datetime import timedelta
 import math
 
 import numpy as np
@@ -34,6 +36,7 @@ def test_the_line_of_the_history_is_the_best_on_the_preferred_source(direction: 
                 y.append(best)
     np.testing.assert_allclose(line.x, [*x, cumulated_cost(study)])
     np.testing.assert_allclose(line.y, [*y, best])
+    assert line.line.shape == "hv"  # No value that was never had.
 
 
 def test_a_lucky_value_of_a_cheap_source_is_no_result() -> None:
@@ -46,6 +49,7 @@ def test_a_lucky_value_of_a_cheap_source_is_no_result() -> None:
     assert min(line.y) > -2.0
     (points,) = traces(figure, "tenth")
     assert -9.0 in points.y
+    assert points.marker.size < traces(figure, "full")[0].marker.size
 
 
 def test_the_history_compares_studies_by_name() -> None:
@@ -118,6 +122,7 @@ def test_what_the_user_has_constrained_is_no_result() -> None:
     figure = plot_cost_history(study)
     assert min(traces(figure, "Best on full")[0].y) > -2.0
     assert traces(figure, "Infeasible Trial")[0].y == (-99.0,)
+    assert -99.0 not in traces(figure, "full")[0].y
 
 
 def test_usage_counts_queries_and_costs() -> None:
@@ -136,6 +141,52 @@ def test_usage_counts_queries_and_costs() -> None:
         assert costs.y[0] == pytest.approx(cost)
         total += area.y[-1]
     assert total == pytest.approx(cumulated_cost(study))
+    assert figure.layout.yaxis.range == (2.5, -0.5)  # The preferred source is at the top.
+
+
+def test_each_of_many_sources_has_its_own_colour() -> None:
+    figure = plot_source_usage(study_of(30, sources=tuple(f"s{i}" for i in range(12))))
+    assert len({trace.marker.color for trace in figure.data if trace.type == "bar"}) == 12
+
+
+def test_trials_stand_where_the_money_was_when_they_finished() -> None:
+    study = optuna.create_study()
+    begin = datetime(2026, 1, 1)
+    # The first trial ends last, and nobody knows what the second has cost.
+    for seconds, cost in ((9, 4.0), (5, math.nan), (7, 2.0)):
+        study.add_trial(
+            optuna.trial.FrozenTrial(
+                number=0,
+                state=TrialState.COMPLETE,
+                value=float(seconds),
+                datetime_start=begin,
+                datetime_complete=begin + timedelta(seconds=seconds),
+                params={"x": 0.5},
+                distributions={"x": optuna.distributions.FloatDistribution(0.0, 1.0)},
+                user_attrs={"cost": cost},
+                system_attrs={},
+                intermediate_values={},
+                trial_id=0,
+            )
+        )
+    (points,) = traces(plot_cost_history(study), "objective")
+    assert points.y == (5.0, 7.0, 9.0)
+    assert points.x == (0.0, 2.0, 6.0)
+    assert points.text[0] == (
+        "<b>Trial 1</b><br>source: objective<br>value: 5<br>cost: unknown<br>x: 0.5"
+    )
+
+
+def test_the_mouse_shows_the_source_once() -> None:
+    (points,) = traces(plot_cost_history(study_of(10)), "full")
+    assert points.text[0].count("full") == points.text[0].count("source") == 1
+
+
+def test_a_value_that_is_only_twice_as_bad_is_shown() -> None:
+    study = optuna.create_study()
+    for value in [2.0, *np.linspace(1.0, 0.1, 10).tolist()]:
+        study.add_trial(optuna.create_trial(value=value, user_attrs={"cost": 1.0}))
+    assert plot_cost_history(study).layout.yaxis.range is None
 
 
 def test_usage_shows_how_trials_ended() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import optuna
 import pytest
 from studies_to_see import SOURCES
 from studies_to_see import misleading_study
@@ -85,8 +86,50 @@ def test_contours_of_costs_are_logarithms() -> None:
     params = [{"x": x, "y": y} for y in contour.y for x in contour.x]
     expected, _ = sampler.model(study).predict_cost(params, "tenth")
     np.testing.assert_allclose(10.0 ** np.ravel(contour.z).astype(float), expected, rtol=0.02)
+    spread = [trace for trace in figure.data if trace.type == "contour"][5]
+    mean, std = sampler.model(study).predict_cost(params, "tenth")
+    np.testing.assert_allclose(np.ravel(spread.z).astype(float), std / mean, atol=1e-3)
     ticks = figure.layout.coloraxis.colorbar
     assert ticks.ticktext[ticks.tickvals.index(-1.0)] == "0.1"
+
+
+def test_bands_of_costs_are_factors() -> None:
+    figure = plot_cost_model(study_of(20, costs=True))
+    for source in SOURCES:
+        band, line = traces(figure, source, "lines")
+        n = len(line.x)
+        high, low = np.array(band.y[:n]), np.array(band.y[n:][::-1])
+        np.testing.assert_allclose(high * low, np.square(line.y), rtol=0.02)
+
+
+def test_costs_of_nothing_are_not_on_a_logarithmic_axis() -> None:
+    study = study_of(20, sources=())
+    free = optuna.create_trial(
+        params={"x": 0.5},
+        distributions=study.trials[0].distributions,
+        value=1.0,
+        user_attrs={"cost": 0.0},
+    )
+    study.add_trial(free)
+    (points,) = traces(plot_cost_model(study), "objective", "markers")
+    assert min(points.y) > 0.0
+    assert len(points.y) == sum(trial.state.is_finished() for trial in study.trials) - 1
+
+
+def test_good_is_dark_in_a_study_that_maximises_too() -> None:
+    study = study_of(20, two_d, direction="maximize")
+    assert not plot_objective_model(study).layout.coloraxis.reversescale
+
+
+def test_colours_of_discrepancies_have_zero_in_the_middle() -> None:
+    axis = plot_discrepancy(study_of(20, two_d)).layout.coloraxis
+    assert axis.cmin == -axis.cmax < 0.0
+
+
+def test_an_acquisition_next_to_nothing_does_not_flatten_the_rest() -> None:
+    figure = plot_acquisition(misleading_study(), sampler=MisoWildSampler(seed=0))
+    shown = [y for trace in figure.data if trace.mode == "lines" for y in trace.y if y is not None]
+    assert max(shown) - min(shown) <= 20.1  # e^20 times less for the money is nothing.
 
 
 def test_a_category_makes_a_heat_map() -> None:

@@ -14,6 +14,7 @@ from optuna_misowild import MisoWildSampler
 from optuna_misowild import RobustMethod
 from optuna_misowild import source_verdicts
 from optuna_misowild.visualization import plot_source_worth
+from optuna_misowild.visualization.source_worth import Worth
 
 
 def point(figure: go.Figure, source: str) -> go.Scatter:
@@ -87,3 +88,40 @@ def test_there_are_no_verdicts_without_values_or_other_sources() -> None:
     assert source_verdicts(study) == {}
     study.optimize(lambda trial: trial.suggest_float("x", 0.0, 1.0), n_trials=2)
     assert source_verdicts(study) == {}
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "verdict"),
+    [(0.6, 0.9, "worth its cost"), (0.1, 0.4, "not worth its cost"), (0.3, 0.8, "cannot be told")],
+)
+def test_the_whole_interval_decides(low: float, high: float, verdict: str) -> None:
+    # At a quarter of the cost, a correlation of a half breaks even.
+    assert Worth(10, 0.1, 0.25, 0.45, low, high).verdict == verdict
+
+
+def test_what_the_models_do_not_know_is_no_agreement() -> None:
+    def study(lowest: float) -> optuna.Study:
+        """The preferred source asked from 0 to 1/2 only, the other one from ``lowest`` on."""
+        study = optuna.create_study()
+        distributions: dict[str, Any] = {
+            "source": optuna.distributions.CategoricalDistribution(["full", "half"]),
+            "x": optuna.distributions.FloatDistribution(0.0, 1.0),
+        }
+        for i in range(10):
+            for source, x in (("full", 0.05 * i), ("half", lowest + 0.05 * i)):
+                study.add_trial(
+                    optuna.create_trial(
+                        params={"source": source, "x": x},
+                        distributions=distributions,
+                        value=math.sin(9.0 * x),
+                        user_attrs={"cost": 1.0 if source == "full" else 0.1},
+                    )
+                )
+        return study
+
+    near, far = (
+        point(plot_source_worth(study(lowest), sampler=MisoWildSampler()), "half").y[0]
+        for lowest in (0.0, 0.5)
+    )
+    assert near > 0.95
+    assert abs(far) < 0.5

@@ -13,6 +13,7 @@ from optuna_misowild.space import decode
 from optuna_misowild.threads import single_blas_thread
 from optuna_misowild.visualization.look import Look
 from optuna_misowild.visualization.look import no_model_figure
+from optuna_misowild.visualization.names import shorten
 from optuna_misowild.visualization.over_params import figure_over_params
 from optuna_misowild.visualization.quantity import Mark
 from optuna_misowild.visualization.quantity import Quantity
@@ -148,6 +149,8 @@ def _propose(look: Look, sources: Sequence[int]) -> _Next:
 
 def _text(params: Mapping[str, Any]) -> str:
     return ", ".join(
-        f"{name} = {value:.4g}" if isinstance(value, float) else f"{name} = {value}"
+        f"{shorten(name)} = {value:.4g}"
+        if isinstance(value, float)
+        else f"{shorten(name)} = {shorten(str(value))}"
         for name, value in params.items()
     )

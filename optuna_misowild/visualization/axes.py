@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 import math
 from typing import TYPE_CHECKING
 from typing import Any
@@ -14,6 +15,8 @@ from optuna.distributions import IntDistribution
 
 from optuna_misowild.space import from_unit
 from optuna_misowild.space import n_values
+from optuna_misowild.visualization.names import distinct
+from optuna_misowild.visualization.names import shorten
 
 
 if TYPE_CHECKING:
@@ -47,6 +50,16 @@ class Axis:
         """Whether its values have no order."""
         return isinstance(self.distribution, CategoricalDistribution)
 
+    @property
+    def title(self) -> str:
+        """What stands beside it."""
+        return shorten(self.name)
+
+    @cached_property
+    def _categories(self) -> tuple[str, ...]:
+        assert isinstance(self.distribution, CategoricalDistribution)
+        return distinct([str(choice) for choice in self.distribution.choices])
+
     def values(self, limit: int) -> list[Any]:
         """Return at most ``limit`` values over the whole range; all choices of a category."""
         count = n_values(self.distribution)
@@ -61,8 +74,9 @@ class Axis:
 
     def place(self, value: Any) -> Any:
         """Return where a value is on the axis, as exactly as can be seen."""
-        if self.is_categorical:
-            return str(value)
+        if isinstance(self.distribution, CategoricalDistribution):
+            index = self.distribution.to_internal_repr(value)
+            return self._categories[int(index)]
         return float(f"{value:.6g}") if isinstance(value, float) else value
 
     def layout(self, *, narrow: bool = False) -> dict[str, Any]:
@@ -73,9 +87,9 @@ class Axis:
         """
         distribution = self.distribution
         if isinstance(distribution, CategoricalDistribution):
-            categories = [str(choice) for choice in distribution.choices]
+            categories = self._categories
             return {
-                "title_text": self.name,
+                "title_text": self.title,
                 "type": "category",
                 "categoryorder": "array",
                 "categoryarray": categories,
@@ -87,7 +101,7 @@ class Axis:
             low, high = math.log10(low), math.log10(high)
         padding = _PADDING * (high - low)
         properties: dict[str, Any] = {
-            "title_text": self.name,
+            "title_text": self.title,
             "type": "log" if distribution.log else "linear",
             "range": [low - padding, high + padding],
         }

@@ -69,8 +69,8 @@ def contour_figure(
     figure.update_yaxes({**y_axis.layout(), "title_text": None})
     for column, row in {column: row for row, column in places}.items():
         bottom = row + n_blocks if spreads else row
-        figure.update_xaxes(title_text=x_axis.name, showticklabels=True, row=bottom, col=column)
-    figure.update_yaxes(title_text=y_axis.name, col=1)
+        figure.update_xaxes(title_text=x_axis.title, showticklabels=True, row=bottom, col=column)
+    figure.update_yaxes(title_text=y_axis.title, col=1)
     _color_axes(figure, quantity, bounds, float(np.max(spreads)) if spreads else None)
     return figure
 
@@ -102,7 +102,7 @@ def _panels(
     legend = {"orientation": "h", "x": 1.0, "xanchor": "right"}
     legend |= {"yref": "container", "y": 0.0, "yanchor": "bottom"}
     figure.update_layout(title=title, height=height, legend=legend)
-    if n_columns > 3:
+    if n_columns > 2:
         figure.update_layout(width=_PANEL_WIDTH * n_columns + 180)
     return figure, [(1 + i // n_columns, 1 + i % n_columns) for i in range(n)], n_blocks
 

@@ -107,7 +107,8 @@ def discrepancy_figure(look: Look, params: Sequence[str] | None = None) -> go.Fi
         for source in others:
             mean, std = signed([look.centre], source)
             assert std is not None
-            at_star.append(f"{look.labels[source]}\u00a0{mean[0]:+.3g}\u00a0±\u00a0{std[0]:.2g}")
+            one = f"{look.labels[source]} {mean[0]:+.3g} ± {std[0]:.2g}"
+            at_star.append(one.replace(" ", "\u00a0"))  # Stays on one line.
         text = f"Without its mean over the space. At the star, with it: {', '.join(at_star)}"
     quantity = Quantity(
         title="Discrepancy" if rho is None else "Discrepancy − Mean",

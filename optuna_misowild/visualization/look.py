@@ -21,6 +21,7 @@ from optuna_misowild.space import from_unit
 from optuna_misowild.study_sampler import sampler_of
 from optuna_misowild.visualization._plotly import colors
 from optuna_misowild.visualization._plotly import go
+from optuna_misowild.visualization.names import distinct
 
 
 if TYPE_CHECKING:
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 logger = optuna.logging.get_logger("optuna.misowild")
 
 VALUE_TITLE = "Objective Value"
-_LONGEST_LABEL = 24
 
 
 @dataclass(frozen=True)
@@ -82,11 +82,11 @@ class Look:
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """The names of the sources, the preferred one first."""
+        """The names of the sources, the preferred one first, and not too long to be shown."""
         sources = self.view.sources
         if sources.distribution is None:
             return ("objective",)
-        return tuple(_shorten(str(choice)) for choice in sources.choices)
+        return distinct([str(choice) for choice in sources.choices])
 
     @cached_property
     def colors(self) -> tuple[str, ...]:
@@ -253,7 +253,3 @@ def _value(trial: FrozenTrial) -> float:
 def _time_of_end(trial: FrozenTrial) -> tuple[float, int]:
     time = trial.datetime_complete or trial.datetime_start
     return (math.inf if time is None else time.timestamp()), trial.number
-
-
-def _shorten(label: str) -> str:
-    return label if len(label) <= _LONGEST_LABEL else label[: _LONGEST_LABEL - 1] + "…"

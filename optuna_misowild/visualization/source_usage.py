@@ -119,6 +119,8 @@ def source_usage_figure(look: Look) -> go.Figure:
     figure.update_yaxes(title_text=look.cost_title("Cumulated Cost"), row=2, col=1)
     figure.update_yaxes(range=[0.0, 1.2 * total or 1.0], row=2)
     categories = {"type": "category", "categoryorder": "array", "categoryarray": look.labels}
+    figure.update_xaxes(dtick=1, row=2, col=2)
+    figure.update_yaxes(dtick=1, row=1)
     figure.update_yaxes(**categories, range=[len(look.labels) - 0.5, -0.5], row=1)
     figure.update_xaxes(**categories, row=2, col=2)
     return figure

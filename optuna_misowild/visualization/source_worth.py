@@ -32,6 +32,8 @@ _CONFIDENCE = 1.96  # Standard deviations of a normal distribution: 95 %.
 _TOP = 1.05
 _SMALLEST, _LARGEST = 9.0, 36.0  # Of the points, in pixels.
 _UNKNOWN = "#999999"
+# In pixels: the two lines of a source in the legend, and what plotly has without a height.
+_LEGEND_LINES, _PLOT_HEIGHT, _MARGINS = 36, 270, 180
 _WORTH, _NOT_WORTH = "worth its cost", "not worth its cost"
 # What observations have per query.
 _ARRAYS = ("X", "source", "y", "cost", "pending", "trial", "row")
@@ -125,8 +127,10 @@ def source_worth_figure(look: Look) -> go.Figure:
     known = [worth.low for worth in worths.values() if math.isfinite(worth.correlation)]
     left, right = min([*asked, 0.1]) / 2.0, max([*asked, 1.0]) * 1.8
     ticks = log_ticks(math.log10(left), math.log10(right))
+    legend_height = _LEGEND_LINES * len(worths)
     figure = go.Figure(
         layout=go.Layout(
+            height=legend_height + _MARGINS if legend_height > _PLOT_HEIGHT else None,
             title=f"{_TITLE}<br><sup>Dashed: a query tells as much for the money as one of "
             f"{preferred}. Bar: 95 % interval. Area: number of queries</sup>",
             xaxis={
@@ -183,7 +187,8 @@ def _point(look: Look, source: int, worth: Worth, most: int, by_cost: list[float
     there = math.isfinite(worth.cost)
     y = worth.correlation if known else 0.0
     sides = ("middle left", "middle right") if known else ("top center", "bottom center")
-    side = sides[by_cost.index(worth.cost) % 2] if there else sides[0]
+    # To the right of the preferred source is the legend.
+    side = sides[by_cost.index(worth.cost) % 2] if there and source > 0 else sides[0]
     return go.Scatter(
         x=[worth.cost if there else None],
         y=[y],
