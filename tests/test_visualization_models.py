@@ -93,13 +93,17 @@ def test_contours_of_costs_are_logarithms() -> None:
     assert ticks.ticktext[ticks.tickvals.index(-1.0)] == "0.1"
 
 
-def test_bands_of_costs_are_factors() -> None:
-    figure = plot_cost_model(study_of(20, costs=True))
+def test_bands_of_costs_are_those_of_a_lognormal() -> None:
+    study = study_of(20)
+    sampler = MisoWildSampler()
+    figure = plot_cost_model(study, sampler=sampler)
     for source in SOURCES:
         band, line = traces(figure, source, "lines")
+        mean, std = sampler.model(study).predict_cost([{"x": x} for x in line.x], source)
+        factor = np.exp(np.sqrt(np.log(1.0 + (std / mean) ** 2)))
         n = len(line.x)
-        high, low = np.array(band.y[:n]), np.array(band.y[n:][::-1])
-        np.testing.assert_allclose(high * low, np.square(line.y), rtol=0.02)
+        np.testing.assert_allclose(band.y[:n], mean * factor, rtol=1e-3)
+        np.testing.assert_allclose(band.y[n:][::-1], mean / factor, rtol=1e-3)
 
 
 def test_costs_of_nothing_are_not_on_a_logarithmic_axis() -> None:
@@ -122,8 +126,11 @@ def test_good_is_dark_in_a_study_that_maximises_too() -> None:
 
 
 def test_colours_of_discrepancies_have_zero_in_the_middle() -> None:
-    axis = plot_discrepancy(study_of(20, two_d)).layout.coloraxis
-    assert axis.cmin == -axis.cmax < 0.0
+    studies = [study_of(20, two_d, direction=direction) for direction in ("minimize", "maximize")]
+    axes = [plot_discrepancy(study).layout.coloraxis for study in studies]
+    # Whichever end is the farther one.
+    assert axes[0].cmin == -axes[0].cmax == pytest.approx(-axes[1].cmax)
+    assert axes[1].cmin == -axes[1].cmax < 0.0
 
 
 def test_an_acquisition_next_to_nothing_does_not_flatten_the_rest() -> None:
