@@ -233,6 +233,8 @@ def test_no_letters_lie_on_others_in_the_frames_of_the_page(browser: Any, tmp_pa
         attributes = study._storage.get_study_system_attrs(study._study_id)
         figures += map(pio.from_json, get_plotly_graph_objects(attributes).values())
     assert len(figures) == 2 * len(FIGURES)
+    # What is larger than the page's frame would be cut off.
+    assert {(f.layout.width, f.layout.height) for f in figures} == {(None, None)}
     frame = {"default_width": "640px", "default_height": "450px", "full_html": False}
     frames = [figure.to_html(include_plotlyjs=False, **frame) for figure in figures]
     page = tmp_path / "page.html"
