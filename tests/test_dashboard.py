@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
+from datetime import timedelta
 import itertools
 import math
 import os
@@ -65,6 +67,47 @@ def test_figures_and_a_note(study: optuna.Study) -> None:
     )
     assert f"**Spent:** {spent:g} of 40 ({spent / 40:.0%}) by 12 complete trials." in note
     assert f"**Best verified:** {study.best_value:.6g} on full, by trial" in note
+
+
+def test_settings_are_those_of_the_sampler_that_is_given(study: optuna.Study) -> None:
+    sampler = MisoWildSampler(budget=80.0)
+    publish(study, sampler=sampler)
+    assert " of 80 (" in optuna_dashboard.get_note(study)
+    optuna_dashboard.save_note(study, "")
+    study.optimize(objective, n_trials=1, callbacks=[DashboardCallback(1, sampler=sampler)])
+    assert " of 80 (" in optuna_dashboard.get_note(study)
+
+
+def test_the_note_of_a_study_that_maximises_seconds() -> None:
+    study = optuna.create_study(direction="maximize")
+    values = {"full": [1.0, 3.0, 2.0], "a_b|c": [5.0, 7.0]}
+    begin = datetime(2026, 1, 1)
+    for source, x, value in [(s, 0.1 * v, v) for s, own in values.items() for v in own]:
+        trial = optuna.create_trial(
+            params={"source": source, "x": x},
+            distributions={
+                "source": optuna.distributions.CategoricalDistribution([*values]),
+                "x": optuna.distributions.FloatDistribution(0.0, 1.0),
+            },
+            value=value,
+        )
+        trial.datetime_start, trial.datetime_complete = begin, begin + timedelta(seconds=2)
+        study.add_trial(trial)
+    publish(study)
+    note = optuna_dashboard.get_note(study)
+    assert "| **full** (preferred) | 3 | 6 | 60% | 3 |" in note
+    assert "| a\\_b\\|c | 2 | 4 | 40% | 7 |" in note
+    assert "**Spent:** 10 s by 5 complete trials." in note
+    assert "**Best verified:** 3 on full, by trial 1: x = 0.3." in note
+
+
+def test_what_has_not_been_verified_is_no_result(study: optuna.Study) -> None:
+    cheap = optuna.create_study()
+    cheap.add_trials([trial for trial in study.trials if trial.params["source"] != "full"])
+    publish(cheap)
+    note = optuna_dashboard.get_note(cheap)
+    assert re.search(r"; not verified on full yet; predicted there: \S+ ± \d", note)
+    assert "**Best verified:** nothing on full yet." in note
 
 
 def test_what_the_user_has_written_is_kept(study: optuna.Study) -> None:
