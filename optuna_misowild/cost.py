@@ -1,11 +1,13 @@
-"""Models of the query cost of one source, each a Gaussian process.
+"""Models of the query cost, each a Gaussian process.
 
-:class:`PaperCost` models the cost itself, as the paper does; it can go below 0, and is symmetric
-where costs are skewed. :class:`LogCost` models its logarithm, as the robust method and CArBO do.
+:class:`PaperCost` models the cost of one source itself, as the paper does; it can go below 0, and
+is symmetric where costs are skewed. :class:`LogCost` models its logarithm, as CArBO does, and
+:class:`JointLogCost` those of all sources at once, as the robust method does.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from dataclasses import fields
 import math
 from typing import TYPE_CHECKING
@@ -21,13 +23,15 @@ from optuna_misowild.gp_likelihood import regularising_prior
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from optuna_misowild.joint import JointGaussianProcess
+
 
 # Costs below this part of the typical one count as that much: a clock that read 0 must not
 # become an outlier on the log scale that all others are measured by.
 _FLOOR = 1e-4
 
 # Costs that vary by less than 5 % are as good as constant.
-_MIN_LOG_SCALE = 0.05
+MIN_LOG_SCALE = 0.05
 
 _LARGEST_LOG = math.log(np.finfo(np.float64).max)
 
@@ -58,19 +62,13 @@ class LogCost(GaussianProcess):
 
     def median(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return ĉ_s = exp(mean of log c_s) at X (m, d), shape (m,)."""
-        return np.exp(np.minimum(self.predict_mean(X), _LARGEST_LOG))
+        return _exp(self.predict_mean(X))
 
     def mean_and_std(
         self, X: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the mean and the standard deviation of c_s at X (m, d), each (m,).
-
-        exp(m + v/2) and its product with √(exp(v) − 1), or the largest number there is.
-        """
-        mean, variance = self.predict(X)
-        expected: NDArray[np.float64] = np.exp(np.minimum(mean + 0.5 * variance, _LARGEST_LOG))
-        deviation: NDArray[np.float64] = np.exp(np.minimum(mean + variance, _LARGEST_LOG))
-        return expected, deviation * np.sqrt(-np.expm1(-variance))
+        """Return the mean and the standard deviation of c_s at X (m, d), each (m,)."""
+        return _lognormal(*self.predict(X))
 
     def log_expected_power(self, X: NDArray[np.float64], exponent: float) -> NDArray[np.float64]:
         """Return log E[c_s(x)^exponent] at X (m, d), shape (m,).
@@ -87,6 +85,77 @@ class LogCost(GaussianProcess):
         mean, variance, dmean, dvariance = self.predict_with_gradient(X)
         value = exponent * mean + 0.5 * exponent**2 * variance
         return value, exponent * dmean + 0.5 * exponent**2 * dvariance
+
+
+@dataclass(frozen=True)
+class JointLogCost:
+    """log c_s(x) of all sources in one joint model: what one tells, the others learn.
+
+    The sources of a study tend to be dear in the same places (a subset of the data trains as many
+    trees), and the preferred one, whose cost matters most, is queried least. Where they are not,
+    the discrepancy of the joint model takes it up.
+
+    Attributes:
+        joint: The joint model of the logarithms.
+    """
+
+    joint: JointGaussianProcess
+
+    def predict(
+        self, X: NDArray[np.float64], source: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return mean and variance of log c_s at X (m, d), each (m,)."""
+        posterior = self.joint.predict_sources(X)
+        return posterior.source_mean[:, source], posterior.source_variance[:, source]
+
+    def predict_means(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the mean of log c_s at X (m, d) for every source, shape (m, S)."""
+        return self.joint.predict_source_means(X)
+
+    def predict_mean_with_gradient(
+        self, X: NDArray[np.float64], source: NDArray[np.int_]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the mean of log c_s at X (m, d) and s (m,), and its gradient (m, d)."""
+        return self.joint.predict_source_mean_with_gradient(X, source)
+
+    def median(self, X: NDArray[np.float64], source: int) -> NDArray[np.float64]:
+        """Return ĉ_s = exp(mean of log c_s) at X (m, d), shape (m,)."""
+        return _exp(self.predict_means(X)[:, source])
+
+    def mean_and_std(
+        self, X: NDArray[np.float64], source: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the mean and the standard deviation of c_s at X (m, d), each (m,)."""
+        return _lognormal(*self.predict(X, source))
+
+
+def _exp(log_cost: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return exp(log_cost), or the largest number there is."""
+    cost: NDArray[np.float64] = np.exp(np.minimum(log_cost, _LARGEST_LOG))
+    return cost
+
+
+def _lognormal(
+    mean: NDArray[np.float64], variance: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return mean and standard deviation of a lognormal: exp(m + v/2), times √(exp(v) − 1)."""
+    return _exp(mean + 0.5 * variance), _exp(mean + variance) * np.sqrt(-np.expm1(-variance))
+
+
+def log_costs(cost: NDArray[np.float64], *, default: float = 1.0) -> NDArray[np.float64]:
+    """Return the logarithms of the costs of one source, shape (n,).
+
+    Costs of 0, or below 1e-4 of the median of the positive ones, count as that much.
+
+    Args:
+        cost: Known costs, shape (n,).
+        default: The measure of what is tiny if all of them are 0.
+    """
+    typical = typical_cost(cost) if (cost > 0.0).any() else default
+    result: NDArray[np.float64] = np.log(
+        np.maximum(cost, max(_FLOOR * typical, np.finfo(np.float64).tiny))
+    )
+    return result
 
 
 def typical_cost(cost: NDArray[np.float64]) -> float:
@@ -134,8 +203,8 @@ def fit_log_cost(
 ) -> LogCost:
     """Fit log c_s: ARD Matérn 5/2, maximum a posteriori.
 
-    Logarithms are standardised by their mean and max(standard deviation, 0.05). Costs of 0, or
-    below 1e-4 of the median of the positive ones, count as that much.
+    Logarithms (see :func:`log_costs`) are standardised by their mean and max(standard deviation,
+    0.05).
 
     Args:
         X: Locations in the unit cube, shape (n, d).
@@ -145,16 +214,15 @@ def fit_log_cost(
         categorical: Which coordinates are categorical, shape (d,); by default none.
         warm_start: A model whose hyperparameters are the only start.
     """
-    typical = typical_cost(cost) if (cost > 0.0).any() else default
     gp = fit_gp(
         X,
-        np.log(np.maximum(cost, max(_FLOOR * typical, np.finfo(np.float64).tiny))),
+        log_costs(cost, default=default),
         smoothness=2.5,
         ard=True,
         categorical=categorical,
         prior=regularising_prior,
         warm_start=warm_start,
-        min_scale=_MIN_LOG_SCALE,
+        min_scale=MIN_LOG_SCALE,
     )
     parameters = _fields(gp)
     if len(cost) == 0:

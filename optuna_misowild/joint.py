@@ -20,6 +20,8 @@ import numpy as np
 
 from optuna_misowild.joint_likelihood import SMOOTHNESS
 from optuna_misowild.joint_likelihood import JointHyperparameters
+from optuna_misowild.joint_posterior import SourceGradient
+from optuna_misowild.joint_posterior import SourcePosterior
 from optuna_misowild.kernel import location_gradient
 from optuna_misowild.kernel import matern
 from optuna_misowild.kernel import matern_correlation
@@ -31,75 +33,6 @@ from optuna_misowild.linalg import lapack
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-
-@dataclass(frozen=True)
-class SourcePosterior:
-    """Posterior of f_1 and of the discrepancies δ_s at m locations, in the units of y.
-
-    Since f_s = ρ_s f_1 + δ_s, this is the posterior of every source. δ_s includes the constant
-    by which the means of the sources differ.
-
-    Attributes:
-        mean: E[f_1(x)], shape (m,).
-        variance: Var[f_1(x)], shape (m,).
-        delta_mean: E[δ_s(x)], shape (m, S).
-        delta_variance: Var[δ_s(x)], shape (m, S).
-        delta_covariance: Cov[f_1(x), δ_s(x)], shape (m, S).
-        rho: ρ_s, shape (S,).
-    """
-
-    mean: NDArray[np.float64]
-    variance: NDArray[np.float64]
-    delta_mean: NDArray[np.float64]
-    delta_variance: NDArray[np.float64]
-    delta_covariance: NDArray[np.float64]
-    rho: NDArray[np.float64]
-
-    @property
-    def source_mean(self) -> NDArray[np.float64]:
-        """E[f_s(x)], shape (m, S)."""
-        return self.rho * self.mean[:, None] + self.delta_mean
-
-    @property
-    def source_variance(self) -> NDArray[np.float64]:
-        """Var[f_s(x)], shape (m, S)."""
-        variance = (
-            self.rho**2 * self.variance[:, None]
-            + 2.0 * self.rho * self.delta_covariance
-            + self.delta_variance
-        )
-        return np.maximum(variance, 0.0)
-
-    @property
-    def covariance(self) -> NDArray[np.float64]:
-        """Cov[f_1(x), f_s(x)], shape (m, S)."""
-        return self.rho * self.variance[:, None] + self.delta_covariance
-
-
-@dataclass(frozen=True)
-class SourceGradient:
-    """Posterior of f_1 and one f_s at m locations with gradients, in the units of y.
-
-    Attributes:
-        mean: E[f_1(x)], shape (m,).
-        variance: Var[f_1(x)], shape (m,).
-        source_variance: Var[f_s(x)], shape (m,).
-        covariance: Cov[f_1(x), f_s(x)], shape (m,).
-        d_mean: Gradient of ``mean``, shape (m, d); likewise the following.
-        d_variance: Shape (m, d).
-        d_source_variance: Shape (m, d).
-        d_covariance: Shape (m, d).
-    """
-
-    mean: NDArray[np.float64]
-    variance: NDArray[np.float64]
-    source_variance: NDArray[np.float64]
-    covariance: NDArray[np.float64]
-    d_mean: NDArray[np.float64]
-    d_variance: NDArray[np.float64]
-    d_source_variance: NDArray[np.float64]
-    d_covariance: NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -234,6 +167,33 @@ class JointGaussianProcess:
             delta_covariance=self.scale**2 * covariance,
             rho=h.rho,
         )
+
+    def predict_source_means(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the mean of every f_s at X (m, d), shape (m, S), without any product of m·n²."""
+        C, r2 = self._shared_covariance(X)
+        means = np.outer(C @ self._alpha, self.rho)
+        for s in range(1, self.n_sources):
+            rows = self._rows[s]
+            means[:, s] += self._own_covariance(r2[:, rows], s) @ self._alpha[rows]
+        result: NDArray[np.float64] = self.offsets + self.mean + self.scale * means
+        return result
+
+    def predict_source_mean_with_gradient(
+        self, X: NDArray[np.float64], source: NDArray[np.int_]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the mean of f_s at X (m, d) and s (m,), shape (m,), and its gradient, (m, d)."""
+        h = self.hyperparameters
+        r2 = scaled_squared_distance(X, self._X, h.length_scale, self.categorical)
+        k, dk = matern(r2, SMOOTHNESS)
+        shared = h.amplitude * h.rho[source, None] * self._rho_rows
+        k *= shared
+        dk *= shared
+        other = np.flatnonzero(source > 0)
+        B, dB = self._discrepancy_covariance(r2[other], source[other])
+        k[other] += B
+        dk[other] += dB
+        mean = self.offsets[source] + self.mean + self.scale * (k @ self._alpha)
+        return mean, self.scale * self._location_gradient(dk * self._alpha, X)
 
     def predict_with_gradient(
         self, X: NDArray[np.float64]

@@ -75,6 +75,7 @@ def fit_joint(
     warm_start: JointHyperparameters | None = None,
     from_defaults: bool = True,
     max_points: int = 300,
+    min_scale: float = 0.0,
 ) -> JointGaussianProcess:
     """Fit the joint model: maximum a posteriori hyperparameters by L-BFGS-B.
 
@@ -88,12 +89,13 @@ def fit_joint(
         from_defaults: Whether to start from the defaults too; implied without a warm start.
         max_points: With more observations than this, the hyperparameters are fitted on a subset
             (see :func:`subset`). The model is conditioned on all of them in any case.
+        min_scale: The least standard deviation that values are standardised by.
     """
     n, d = X.shape
     n_sources = len(offsets)
     if categorical is None:
         categorical = np.zeros(d, dtype=bool)
-    targets, mean, scale = standardise(y - offsets[source])
+    targets, mean, scale = standardise(y - offsets[source], min_scale)
 
     starts = [] if warm_start is None else [warm_start]
     if from_defaults or warm_start is None:

@@ -35,9 +35,9 @@ class Model:
     What else the method has fitted is available under its own names; s is a source index, 0
     being the preferred source. For the robust method: ``joint`` (the joint model),
     ``length_scale``, ``amplitude``, ``noise[s]``, ``rho[s]``, ``tau[s]``, ``kappa[s]``,
-    ``cost[s]``, ``incumbent`` (μ⁺). For the paper's: ``objective[s]`` and ``cost[s]`` (Gaussian
-    processes), ``augmented`` (the AGP), ``inducing`` (numbers of the trials in F̂) and
-    ``incumbent`` (ŷ⁺).
+    ``cost`` (the joint model of the log costs), ``incumbent`` (μ⁺). For the paper's:
+    ``objective[s]`` and ``cost[s]`` (Gaussian processes), ``augmented`` (the AGP), ``inducing``
+    (numbers of the trials in F̂) and ``incumbent`` (ŷ⁺).
     """
 
     def __init__(

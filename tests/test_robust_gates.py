@@ -279,12 +279,12 @@ def test_verification_is_planned_with_an_upper_bound_of_its_cost(is_pending: boo
         observations = replace(observations, cost=cost, pending=running)
     model = METHOD.fit(observations, SQUARE)
     model = replace(model, x_plus=np.array([0.31, 0.42]))
-    mean, variance = model.cost[0].predict(model.x_plus[None])
+    mean, variance = model.cost.predict(model.x_plus[None], 0)
     assert variance[0] > 0.01
     cheap = Proposal(1, np.array([0.5, 0.5]))
-    needed = np.exp(mean + np.sqrt(variance)) + model.cost[1].median(cheap.x[None])
+    needed = np.exp(mean + np.sqrt(variance)) + model.cost.median(cheap.x[None], 1)
     if is_pending:
-        needed = needed + model.cost[29 % 3].median(observations.X[[29]])
+        needed = needed + model.cost.median(observations.X[[29]], 29 % 3)
     for left, verifies in ((0.999 * needed[0], True), (1.001 * needed[0], False)):
         limited = replace(observations, budget=observations.spent + left)
         assert METHOD.must_verify(limited, model, cheap) is verifies

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +16,8 @@ from robust_observations import observe
 from scipy.stats import norm
 
 from optuna_misowild.acquisition import log_ei
+from optuna_misowild.cost import JointLogCost
+from optuna_misowild.domain import Domain
 from optuna_misowild.methods.robust_model import RobustAcquisition
 
 
@@ -78,7 +81,7 @@ def test_acquisition_by_hand() -> None:
         utility = pi * ei(posterior.mean, posterior.variance, model.incumbent) * w**2
         if s == 0:
             utility += (1 - pi) * ei(*model.single.predict(x), model.best)
-        expected = np.log(utility) - alpha * np.log(model.cost[s].median(x)[0])
+        expected = np.log(utility) - alpha * np.log(model.cost.median(x, s)[0])
         assert model.acquisition(x, s)[0] == pytest.approx(expected)
 
 
@@ -117,3 +120,54 @@ def test_what_is_predicted_is_in_raw_units() -> None:
     np.testing.assert_allclose(
         model.discrepancy(Z, 2)[0], posterior.source_mean[:, 2] - model.rho[2] * posterior.mean
     )
+
+
+# The costs.
+
+
+def paid(source: Any, cost: Any, X: Array, **others: Any) -> JointLogCost:
+    observations = observe(X, source, cost=cost, n_sources=3, **others)
+    return METHOD.fit(observations, Domain.continuous(X.shape[1])).cost
+
+
+def test_cheap_sources_tell_where_the_preferred_one_is_dear() -> None:
+    rng = np.random.default_rng(2)
+    X, Z = rng.random((33, 2)), rng.random((100, 2))
+    source = np.repeat([0, 1, 2], [3, 20, 10])
+    cost = np.exp(5 * X[:, 0] + np.sin(6 * X[:, 1])) * np.array([10, 1, 0.1])[source]
+    expected = np.exp(5 * Z[:, 0] + np.sin(6 * Z[:, 1]))
+    joint = paid(source, cost, X)
+    for s, factor in enumerate([10, 1, 0.1]):
+        np.testing.assert_allclose(joint.median(Z, s), factor * expected, rtol=0.25)
+    alone = paid(source[:3], cost[:3], X[:3])
+    assert np.median(np.abs(np.log(alone.median(Z, 0) / expected / 10))) > 0.5
+
+
+def test_a_source_may_be_dear_where_the_others_are_not() -> None:
+    rng = np.random.default_rng(2)
+    X, Z = rng.random((60, 1)), rng.random((100, 1))
+    source = np.arange(60) % 3
+    cost = np.exp(np.choose(source, [3 * X[:, 0], -3 * X[:, 0], np.sin(6 * X[:, 0]) - 5]))
+    joint = paid(source, cost, X)
+    for s, log_cost in enumerate([3 * Z[:, 0], -3 * Z[:, 0], np.sin(6 * Z[:, 0]) - 5]):
+        np.testing.assert_allclose(joint.median(Z, s), np.exp(log_cost), rtol=0.15)
+
+
+def test_costs_of_one_source_that_are_zero_leave_the_others_as_they_are() -> None:
+    X = np.random.default_rng(2).random((30, 2))
+    source = np.arange(30) % 3
+    cost = np.choose(source, [np.exp(2 * X[:, 0]), 0.0, 0.1 * np.exp(2 * X[:, 0])])
+    for unit in (1e-200, 1.0, 1e200):
+        joint = paid(source, unit * cost, X)
+        medians = [joint.median(X, s) / unit for s in range(3)]
+        np.testing.assert_allclose(medians[0], np.exp(2 * X[:, 0]), rtol=0.15)
+        np.testing.assert_allclose(medians[2], 0.1 * np.exp(2 * X[:, 0]), rtol=0.15)
+        assert np.all(medians[1] < 1e-3)
+
+
+def test_costs_of_a_source_that_was_never_asked_are_those_of_the_preferred_one() -> None:
+    X = np.random.default_rng(2).random((12, 2))
+    joint = paid(np.zeros(12), np.exp(3 * X[:, 0]), X)
+    np.testing.assert_allclose(joint.median(X, 2), joint.median(X, 0), rtol=0.05)
+    unknown = paid(np.zeros(12), np.full(12, np.nan), X)
+    np.testing.assert_allclose(unknown.median(X, 1), 1.0)

@@ -24,8 +24,8 @@ from optuna_misowild.methods.robust_design import is_cheap
 from optuna_misowild.methods.robust_design import remaining_pairs
 from optuna_misowild.methods.robust_model import RobustAcquisition
 from optuna_misowild.methods.robust_model import RobustModel
-from optuna_misowild.methods.robust_model import fit_cost
-from optuna_misowild.methods.robust_model import fit_objective
+from optuna_misowild.methods.robust_model import fit_costs
+from optuna_misowild.methods.robust_model import fit_in_order
 from optuna_misowild.methods.robust_model import fit_single
 from optuna_misowild.methods.robust_model import log_odds
 from optuna_misowild.methods.robust_model import predicted_costs
@@ -132,7 +132,7 @@ class RobustMethod:
         X, source, y = observations.X, observations.source, observations.y.copy()
         valued = np.flatnonzero(observations.has_value)
         y[valued] = clip_outliers(y[valued], source[valued])
-        joint = fit_objective(
+        joint = fit_in_order(
             X[valued],
             source[valued],
             y[valued],
@@ -155,17 +155,18 @@ class RobustMethod:
         if single is not None:
             single = single.condition(X[silent[source[silent] == 0]])
 
-        cost = []
-        for s in range(observations.n_sources):
-            rows = observations.costed(s)
-            rows = rows if len(rows) else observations.costed(0)
-            cost.append(fit_cost(X[rows], observations.cost[rows], domain.categorical))
+        cost = fit_costs(
+            observations,
+            n_initial=self.n_offsets,
+            restart_every=self.restart_every,
+            categorical=domain.categorical,
+        )
         pending_cost = float(predicted_costs(observations, cost)[observations.pending].sum())
         return RobustModel(
             joint=joint,
             single=single,
             log_odds=odds,
-            cost=tuple(cost),
+            cost=cost,
             incumbent=joint.mean if lowest is None else float(mean[lowest]),
             x_plus=np.full(domain.d, 0.5) if lowest is None else X[valued[lowest]],
             best=float(y[first].min(initial=np.inf)),
@@ -244,7 +245,7 @@ class RobustMethod:
         if len(elsewhere) >= self.max_in_a_row:
             return True
         debt = predicted_costs(observations, model.cost)[elsewhere].sum()
-        unit = model.cost[0].median(model.x_plus[None])[0]
+        unit = model.cost.median(model.x_plus[None], 0)[0]
         return bool(debt > self.max_debt * model.alpha * unit)
 
     def is_stagnating(self, observations: Observations, domain: Domain) -> bool:
@@ -335,7 +336,7 @@ class RobustMethod:
         X, nearest = X[nearest > self.min_distance], nearest[nearest > self.min_distance]
         if not len(X):
             return None
-        log_cost = model.cost[0].predict_mean(X)
+        log_cost = model.cost.joint.predict_mean(X)
         best: NDArray[np.float64] = X[
             np.argmax(domain.d * np.log(nearest) - model.alpha * log_cost)
         ]
@@ -361,11 +362,11 @@ class RobustMethod:
             return False
         if fixed is not None and not np.all(np.isnan(fixed) | (fixed == model.x_plus)):
             return False
-        mean, variance = model.cost[0].predict(model.x_plus[None])
+        mean, variance = model.cost.predict(model.x_plus[None], 0)
         expected, upper = np.exp(mean[0]), np.exp(mean[0] + np.sqrt(variance[0]))
         running = predicted_costs(observations, model.cost)[observations.pending].sum()
         left = observations.budget - observations.spent - running
-        next_cost = model.cost[proposal.source].median(proposal.x[None])[0]
+        next_cost = model.cost.median(proposal.x[None], proposal.source)[0]
         return bool(expected <= left < next_cost + upper)
 
     def _best_query(

@@ -12,7 +12,10 @@ from optuna_misowild.acquisition import cool
 from optuna_misowild.acquisition import log_ei
 from optuna_misowild.acquisition import log_informativeness
 from optuna_misowild.acquisition import log_mixture
-from optuna_misowild.cost import fit_log_cost
+from optuna_misowild.cost import MIN_LOG_SCALE
+from optuna_misowild.cost import JointLogCost
+from optuna_misowild.cost import log_costs
+from optuna_misowild.cost import typical_cost
 from optuna_misowild.gp import fit_gp
 from optuna_misowild.gp_likelihood import regularising_prior
 from optuna_misowild.joint_fit import fit_joint
@@ -22,11 +25,8 @@ from optuna_misowild.memo import remember
 
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
-    from optuna_misowild.cost import LogCost
     from optuna_misowild.gp import GaussianProcess
     from optuna_misowild.joint import JointGaussianProcess
     from optuna_misowild.observations import Observations
@@ -43,7 +43,7 @@ class RobustModel:
         joint: The joint model of all sources.
         single: GP_1, the model of source 0 alone; None while it has too few values.
         log_odds: log π/(1 − π), the trust in the joint model; inf without GP_1.
-        cost: The model of the log cost of each source.
+        cost: The joint model of the log costs.
         incumbent: μ⁺, the lowest posterior mean of f_1 at an evaluated location.
         x_plus: x⁺, this location, shape (d,).
         best: min y_1, the lowest value of source 0; inf if it has none.
@@ -54,7 +54,7 @@ class RobustModel:
     joint: JointGaussianProcess
     single: GaussianProcess | None
     log_odds: float
-    cost: tuple[LogCost, ...]
+    cost: JointLogCost
     incumbent: float
     x_plus: NDArray[np.float64]
     best: float
@@ -103,7 +103,7 @@ class RobustModel:
         self, X: NDArray[np.float64], source: int
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return mean and standard deviation of the lognormal cost at X (m, d), each (m,)."""
-        return self.cost[source].mean_and_std(X)
+        return self.cost.mean_and_std(X, source)
 
     def discrepancy(
         self, X: NDArray[np.float64], source: int
@@ -149,7 +149,7 @@ class RobustAcquisition:
             of_first = log_ei(*model.single.predict(X), model.best).value
             log_ei_single[:, columns.index(0)] = of_first
         utility = log_mixture(log_ei_joint[:, None], log_w, log_ei_single, log_odds=model.log_odds)
-        log_cost = np.stack([model.cost[s].predict_mean(X) for s in columns], axis=1)
+        log_cost = model.cost.predict_means(X)[:, columns]
         values = cool(utility.value, log_cost, alpha=model.alpha).value
         if 0 in columns:
             limit = log_cost[:, [columns.index(0)]] + np.log(model.max_cost_ratio)
@@ -161,12 +161,7 @@ class RobustAcquisition:
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return a(s, x) at X (m, d) and s (m,), shape (m,), and its gradient, shape (m, d)."""
         model = self.model
-        log_cost, d_log_cost = np.empty(len(X)), np.empty(X.shape)
-        for s in np.unique(source):
-            rows = source == s
-            of_source = model.cost[s].predict_mean_with_gradient(X[rows])
-            log_cost[rows], d_log_cost[rows] = of_source
-
+        log_cost, d_log_cost = model.cost.predict_mean_with_gradient(X, source)
         g = model.joint.predict_sources_with_gradient(X, source)
         ei = log_ei(g.mean, g.variance, model.incumbent)
         w = log_informativeness(
@@ -203,12 +198,12 @@ class RobustAcquisition:
         )
         others = np.flatnonzero(source)
         if len(others) and 0 in self.sources:
-            limit = model.cost[0].predict_mean(X[others]) + np.log(model.max_cost_ratio)
+            limit = model.cost.joint.predict_mean(X[others]) + np.log(model.max_cost_ratio)
             value.value[others[log_cost[others] > limit]] = -np.inf
         return value.value, gradient
 
 
-def fit_objective(
+def fit_in_order(
     X: NDArray[np.float64],
     source: NDArray[np.int_],
     y: NDArray[np.float64],
@@ -217,8 +212,9 @@ def fit_objective(
     n_initial: int,
     restart_every: int,
     categorical: NDArray[np.bool_],
+    min_scale: float = 0.0,
 ) -> JointGaussianProcess:
-    """Fit the joint model as a function of the observations alone.
+    """Fit a joint model as a function of the observations alone.
 
     The search for hyperparameters starts from what the defaults lead to for the first
     k·restart_every observations, k as large as possible: so it costs little while
@@ -232,6 +228,7 @@ def fit_objective(
         n_initial: Number of locations from which offsets between the sources are taken.
         restart_every: Number of observations from one restart to the next.
         categorical: Shape (d,).
+        min_scale: The least standard deviation that values are standardised by.
     """
 
     def part(n: int) -> tuple[NDArray[np.float64], NDArray[np.int_], NDArray[np.float64]]:
@@ -239,7 +236,7 @@ def fit_objective(
 
     n = len(X)
     n_checkpoint = n - n % restart_every or n
-    start = _fit_from_defaults(*part(n_checkpoint), n_sources, n_initial, categorical)
+    start = _fit_from_defaults(*part(n_checkpoint), n_sources, n_initial, categorical, min_scale)
     if n_checkpoint == n:
         return start
     return fit_joint(
@@ -250,10 +247,11 @@ def fit_objective(
         categorical=categorical,
         warm_start=start.hyperparameters,
         from_defaults=False,
+        min_scale=min_scale,
     )
 
 
-@remember(maxsize=4)
+@remember(maxsize=8)
 def _fit_from_defaults(
     X: NDArray[np.float64],
     source: NDArray[np.int_],
@@ -261,17 +259,37 @@ def _fit_from_defaults(
     n_sources: int,
     n_initial: int,
     categorical: NDArray[np.bool_],
+    min_scale: float,
 ) -> JointGaussianProcess:
     offsets = shared_offsets(X, source, y, n_sources=n_sources, limit=n_initial)
-    return fit_joint(X, source, y, offsets=offsets, categorical=categorical)
+    return fit_joint(X, source, y, offsets=offsets, categorical=categorical, min_scale=min_scale)
 
 
-@remember(maxsize=16)
-def fit_cost(
-    X: NDArray[np.float64], cost: NDArray[np.float64], categorical: NDArray[np.bool_]
-) -> LogCost:
-    """Fit the model of the log cost of one source."""
-    return fit_log_cost(X, cost, categorical=categorical)
+def fit_costs(
+    observations: Observations,
+    *,
+    n_initial: int,
+    restart_every: int,
+    categorical: NDArray[np.bool_],
+) -> JointLogCost:
+    """Fit the joint model of the log costs; see :func:`fit_in_order`."""
+    cost = observations.cost.copy()
+    default = typical_cost(cost)
+    for s in range(observations.n_sources):
+        rows = observations.costed(s)
+        cost[rows] = log_costs(cost[rows], default=default)
+    rows = np.flatnonzero(np.isfinite(cost))
+    joint = fit_in_order(
+        observations.X[rows],
+        observations.source[rows],
+        cost[rows],
+        n_sources=observations.n_sources,
+        n_initial=n_initial,
+        restart_every=restart_every,
+        categorical=categorical,
+        min_scale=MIN_LOG_SCALE,
+    )
+    return JointLogCost(joint)
 
 
 @remember(maxsize=4)
@@ -284,12 +302,13 @@ def fit_single(
     )
 
 
-def predicted_costs(observations: Observations, cost: Sequence[LogCost]) -> NDArray[np.float64]:
+def predicted_costs(observations: Observations, cost: JointLogCost) -> NDArray[np.float64]:
     """Return the cost of each row, predicted where it is not known, shape (n,)."""
     result: NDArray[np.float64] = observations.cost.copy()
-    for s, model in enumerate(cost):
+    for s in range(observations.n_sources):
         rows = np.flatnonzero((observations.source == s) & ~np.isfinite(result))
-        result[rows] = model.median(observations.X[rows])
+        if len(rows):
+            result[rows] = cost.median(observations.X[rows], s)
     return result
 
 

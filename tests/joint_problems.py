@@ -1,0 +1,52 @@
+"""Problems that the tests of the joint model begin with."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from optuna_misowild.joint import JointGaussianProcess
+from optuna_misowild.joint_likelihood import JointHyperparameters
+
+
+Array = NDArray[np.float64]
+
+
+def random_problem(
+    seed: int = 0, n: int = 30, d: int = 3, n_sources: int = 4
+) -> tuple[Array, Array, Array, JointHyperparameters, Array]:
+    rng = np.random.default_rng(seed)
+    X = rng.random((n, d))
+    categorical = np.zeros(d, dtype=bool)
+    if d > 1:
+        categorical[1] = True
+        X[:, 1] = rng.choice([1 / 6, 1 / 2, 5 / 6], n)
+    source = rng.integers(n_sources, size=n)
+    y = 40 + 7 * np.sin(5 * X).sum(axis=1) + rng.normal(size=n_sources)[source]
+    tau, kappa, rho = rng.uniform(0.2, 1, (3, n_sources))
+    tau[0], kappa[0], rho[0] = 0, 1, 1
+    h = JointHyperparameters(
+        length_scale=rng.uniform(0.3, 0.9, d),
+        amplitude=1.4,
+        noise=10 ** rng.uniform(-3, -1, n_sources),
+        rho=rho,
+        tau=tau,
+        kappa=kappa,
+    )
+    return X, source, y, h, categorical
+
+
+def model_of(
+    X: Array, source: Array, y: Array, h: JointHyperparameters, categorical: Array
+) -> JointGaussianProcess:
+    offsets = 0.5 * np.arange(len(h.rho))
+    return JointGaussianProcess(
+        X=X,
+        source=source,
+        y=y,
+        hyperparameters=h,
+        offsets=offsets,
+        mean=38.0,
+        scale=5.0,
+        categorical=categorical,
+    )

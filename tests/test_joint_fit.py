@@ -1,0 +1,211 @@
+"""Fitting the joint model to data."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from joint_problems import Array
+from joint_problems import random_problem
+import numpy as np
+import pytest
+
+from optuna_misowild import joint_fit
+from optuna_misowild.joint import JointGaussianProcess
+from optuna_misowild.joint_fit import fit_joint
+from optuna_misowild.joint_fit import shared_offsets
+from optuna_misowild.joint_fit import subset
+from optuna_misowild.joint_likelihood import JointHyperparameters
+from optuna_misowild.joint_likelihood import JointPosteriorDensity
+
+
+def test_fit_is_no_worse_than_its_starts_and_finds_the_discrepancy() -> None:
+    rng = np.random.default_rng(3)
+    X = rng.random((60, 2))
+    source = np.arange(60) % 3
+    f = np.sin(4 * X[:, 0]) + X[:, 1] ** 2
+    y = np.choose(source, [f, 0.5 * f + 20, f + np.sin(9 * X[:, 1])])
+    offsets = shared_offsets(X, source, y, n_sources=3, limit=5)
+    model = fit_joint(X, source, y, offsets=offsets)
+    targets = (y - model.offsets[source] - model.mean) / model.scale
+    density = JointPosteriorDensity(X, source, targets, 3, model.categorical)
+    fitted = density(model.hyperparameters.to_vector())[0]
+    for length_scale in (0.5, 0.18):
+        start = JointHyperparameters.default(2, 3, length_scale)
+        assert fitted < density(start.to_vector())[0] - 10
+    assert model.mean == pytest.approx(np.mean(y - offsets[source]))
+    assert model.scale == pytest.approx(np.std(y - offsets[source]))
+    assert model.rho[1] == pytest.approx(0.5, abs=0.1)
+    assert model.tau[2] > 10 * model.tau[1]
+
+    Z = rng.random((200, 2))
+    mean, _ = model.predict(Z)
+    assert np.abs(mean - np.sin(4 * Z[:, 0]) - Z[:, 1] ** 2).max() < 0.15
+
+
+def test_noise_is_a_matter_of_each_source() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.random((90, 1))
+    source = np.arange(90) % 2
+    y = np.sin(6 * X[:, 0]) + np.where(source == 1, 0.3, 0.001) * rng.normal(size=90)
+    model = fit_joint(X, source, y, offsets=np.zeros(2))
+    assert np.sqrt(model.noise[0]) < 0.03
+    assert np.sqrt(model.noise[1]) == pytest.approx(0.3, rel=0.3)
+
+
+@pytest.mark.parametrize(("factor", "shift"), [(1e3, 1e4), (-1.0, 0.0), (1e-30, 0.0), (1e30, 0.0)])
+def test_fit_does_not_depend_on_the_unit_of_y(factor: float, shift: float) -> None:
+    X, source, y, _, categorical = random_problem()
+    Z = random_problem(seed=1)[0]
+
+    def fit(y: Array) -> JointGaussianProcess:
+        offsets = shared_offsets(X, source, y, n_sources=4, limit=5)
+        return fit_joint(X, source, y, offsets=offsets, categorical=categorical)
+
+    here, there = fit(y).predict_sources(Z), fit(factor * y + shift).predict_sources(Z)
+    np.testing.assert_allclose(
+        (there.source_mean - shift) / factor, here.source_mean, rtol=0, atol=1e-3
+    )
+    np.testing.assert_allclose(
+        there.covariance / factor / factor, here.covariance, rtol=1e-2, atol=1e-4
+    )
+
+
+def test_more_data_than_are_fitted_on_are_still_conditioned_on() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.random((120, 2))
+    source = np.arange(120) % 3
+    y = np.sin(6 * X).sum(axis=1)
+    model = fit_joint(X, source, y, offsets=np.zeros(3), max_points=30)
+    assert len(model.X) == 120
+    mean, variance = model.predict(X)
+    np.testing.assert_allclose(mean, y, atol=0.1)
+    assert variance.max() < 0.05
+
+
+@pytest.mark.parametrize(
+    ("counts", "expected"), [([40, 200, 60], [40, 46, 13]), ([400, 20], [80, 20]), ([200], [100])]
+)
+def test_subset_prefers_the_preferred_source(counts: list[int], expected: list[int]) -> None:
+    source = np.repeat(np.arange(len(counts)), counts)
+    values = np.random.default_rng(0).normal(size=len(source))
+    rows = subset(source, values, 100)
+    assert len(np.unique(rows)) == len(rows)
+    np.testing.assert_array_equal(np.bincount(source[rows]), expected)
+    for s in range(len(counts)):
+        assert np.flatnonzero(source == s)[np.argmin(values[source == s])] in rows
+        assert np.flatnonzero(source == s)[-1] in rows
+
+
+def test_offsets_come_from_the_initial_locations_that_both_sources_have() -> None:
+    X = np.array([[0.1], [0.2], [0.3], [0.1], [0.3], [0.2], [0.9], [0.7]])
+    source = np.array([0, 0, 0, 1, 1, 1, 1, 2])
+    y = np.array([1.0, 2.0, 3.0, 11.0, 14.0, 100.0, -5.0, 7.0])
+    offsets = shared_offsets(X, source, y, n_sources=4, limit=2)
+    # Source 1: (10 + 11) / 2; source 2 has no location in common: 7 − median 2; source 3: none.
+    np.testing.assert_allclose(offsets, [0, 10.5, 5, 0])
+
+
+def test_values_that_hardly_vary_are_measured_by_the_least_scale() -> None:
+    X, source, y, _, categorical = random_problem()
+    y = 3.0 + 1e-4 * y / y.std()
+    model = fit_joint(X, source, y, offsets=np.zeros(4), categorical=categorical, min_scale=0.05)
+    assert model.scale == 0.05
+    assert np.sqrt(model.amplitude) < 0.01
+
+
+@pytest.mark.parametrize("n_sources", [1, 3, 10])
+@pytest.mark.parametrize("y", [[], [3.0], [2.0, 2.0], [0.0, 0.0, 0.0], [1e30] * 4, [1e-30, 2e-30]])
+def test_few_or_constant_values(y: list[float], n_sources: int) -> None:
+    rng = np.random.default_rng(0)
+    n = len(y)
+    X, Z = rng.random((n, 20)), rng.random((5, 20))
+    source = np.arange(n) % n_sources
+    model = fit_joint(X, source, np.array(y), offsets=np.zeros(n_sources))
+    posterior = model.predict_sources(Z)
+    size = max(map(abs, y), default=1.0) or 1.0
+    assert np.all(np.isfinite(posterior.source_mean))
+    assert np.all(np.abs(posterior.source_mean) <= 3 * size)
+    assert np.all(posterior.source_variance > 0)
+    g = model.predict_sources_with_gradient(Z, np.full(len(Z), n_sources - 1))
+    assert np.all(np.isfinite(g.d_covariance))
+    residual, variance = model.leave_one_out()
+    assert len(residual) == np.sum(source == 0)
+    assert np.all(np.isfinite(residual)) and np.all(variance > 0)
+
+
+def test_unobserved_source_is_expected_to_be_like_the_preferred_one() -> None:
+    X, _, y, _, categorical = random_problem()
+    model = fit_joint(
+        X, np.zeros(len(X), dtype=int), y, offsets=np.zeros(2), categorical=categorical
+    )
+    alone = fit_joint(
+        X, np.zeros(len(X), dtype=int), y, offsets=np.zeros(1), categorical=categorical
+    )
+    Z = random_problem(seed=1)[0]
+    posterior = model.predict_sources(Z)
+    np.testing.assert_allclose(posterior.source_mean[:, 1], posterior.mean, rtol=0.01)
+    assert np.all(posterior.source_variance[:, 1] > model.scale**2)
+    # Two searches of different dimension end a little apart.
+    np.testing.assert_allclose(posterior.mean, alone.predict(Z)[0], rtol=1e-2)
+
+
+def test_duplicates_are_no_obstacle() -> None:
+    X = np.tile([[0.3, 0.4], [0.5, 0.6]], (10, 1))
+    source = np.repeat([0, 1], 10)
+    model = fit_joint(X, source, X[:, 0] + 1e-9 * np.arange(20), offsets=np.zeros(2))
+    np.testing.assert_allclose(model.predict(X[:2])[0], [0.3, 0.5], atol=1e-2)
+
+
+def test_warm_start_is_used_and_spares_the_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, source, y, _, categorical = random_problem()
+    starts = []
+    search = joint_fit._maximum_a_posteriori
+
+    def spy(density, given, *args):  # type: ignore[no-untyped-def]
+        starts.append(given)
+        return search(density, given, *args)
+
+    monkeypatch.setattr(joint_fit, "_maximum_a_posteriori", spy)
+    first = fit_joint(X, source, y, offsets=np.zeros(4), categorical=categorical)
+    for from_defaults in (True, False):
+        fit_joint(
+            X,
+            source,
+            y,
+            offsets=np.zeros(4),
+            categorical=categorical,
+            warm_start=first.hyperparameters,
+            from_defaults=from_defaults,
+        )
+    assert [len(given) for given in starts] == [2, 3, 1]
+    assert starts[2] == [first.hyperparameters]
+    assert [given.length_scale[0] for given in starts[0]] == [0.5, 0.18]
+
+
+def test_best_of_several_starts_is_taken() -> None:
+    X, source, y, _, categorical = random_problem(n_sources=2)
+    all_is_noise = replace(
+        JointHyperparameters.default(3, 2, 0.01), noise=np.full(2, 1.0), amplitude=1e-3
+    )
+
+    def fitted_value(**kwargs: Any) -> float:
+        model = fit_joint(X, source, y, offsets=np.zeros(2), categorical=categorical, **kwargs)
+        targets = (y - model.mean) / model.scale
+        density = JointPosteriorDensity(X, source, targets, 2, categorical)
+        return density(model.hyperparameters.to_vector())[0]
+
+    stuck = fitted_value(warm_start=all_is_noise, from_defaults=False)
+    alone = fitted_value()
+    assert alone < stuck - 1
+    assert fitted_value(warm_start=all_is_noise) == pytest.approx(alone)
+
+
+def test_failed_fit_warns_and_falls_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, source, y, _, categorical = random_problem()
+    monkeypatch.setattr(
+        JointPosteriorDensity, "__call__", lambda self, theta: (np.inf, np.zeros_like(theta))
+    )
+    with pytest.warns(RuntimeWarning, match="could not be fitted"):
+        model = fit_joint(X, source, y, offsets=np.zeros(4), categorical=categorical)
+    assert np.all(np.isfinite(model.predict(X)[0]))
