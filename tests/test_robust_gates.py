@@ -10,8 +10,6 @@ import pytest
 from robust_observations import FOUR
 from robust_observations import LINE
 from robust_observations import METHOD
-from robust_observations import SQUARE
-from robust_observations import example
 from robust_observations import objective
 from robust_observations import observe
 
@@ -22,7 +20,6 @@ from optuna_misowild.methods.robust import RobustMethod
 from optuna_misowild.methods.robust_model import RobustAcquisition
 from optuna_misowild.methods.robust_model import RobustModel
 from optuna_misowild.observations import Observations
-from optuna_misowild.observations import Proposal
 
 
 def test_other_source_is_excluded_where_it_is_hardly_cheaper() -> None:
@@ -229,62 +226,3 @@ def test_finite_space(n_evaluated: int) -> None:
     assert (everything == x).all(axis=1).any()
     if n_evaluated < 6:
         assert not (X == x).all(axis=1).any()
-
-
-@pytest.mark.parametrize(
-    ("budget", "verifies"),
-    [(20.0, False), (7.1, True), (6.9, False), (None, False)],
-)
-def test_what_is_left_of_the_budget_is_kept_for_the_verification(
-    budget: float | None, verifies: bool
-) -> None:
-    """All have cost 1 on source 0 and 0.25 on the other; six spent so far: 5 + 4 · 0.25."""
-    X = np.array([[0.0], [0.45], [0.6], [0.8], [1.0], [0.1], [0.2], [0.3], [0.4]])
-    source = np.array([0] * 5 + [1] * 4)
-    cost = np.where(source == 0, 1.0, 0.25)
-    observations = observe(
-        X, source, (X[:, 0] - 0.25) ** 2, cost, spent=6.0, initial_spent=5.0, budget=budget
-    )
-    model = METHOD.fit(observations, LINE)
-    assert model.x_plus[0] in (0.2, 0.3)
-    cheap = Proposal(1, np.array([0.25]))
-    assert METHOD.must_verify(observations, model, cheap) is verifies
-    # With another value fixed, it is not the place that is asked for.
-    assert not METHOD.must_verify(observations, model, cheap, fixed=np.array([0.7]))
-    if verifies:
-        proposal = METHOD.propose(observations, LINE, rng=np.random.default_rng(0))
-        assert proposal.source == 0
-        np.testing.assert_array_equal(proposal.x, model.x_plus)
-        done = observe(
-            np.concatenate([X, model.x_plus[None]]),
-            [*source, 0],
-            [*observations.y, 0.0],
-            [*cost, 1.0],
-            spent=6.0,
-            initial_spent=5.0,
-            budget=budget,
-        )
-        assert not METHOD.must_verify(
-            done, replace(METHOD.fit(done, LINE), x_plus=model.x_plus), cheap
-        )
-
-
-@pytest.mark.parametrize("is_pending", [False, True])
-def test_verification_is_planned_with_an_upper_bound_of_its_cost(is_pending: bool) -> None:
-    observations = example(n=30)
-    observations = replace(observations, cost=observations.cost * 2.0 ** (np.arange(30) % 2))
-    if is_pending:
-        running = np.arange(30) == 29
-        cost = np.where(running, np.nan, observations.cost)
-        observations = replace(observations, cost=cost, pending=running)
-    model = METHOD.fit(observations, SQUARE)
-    model = replace(model, x_plus=np.array([0.31, 0.42]))
-    mean, variance = model.cost.predict(model.x_plus[None], 0)
-    assert variance[0] > 0.01
-    cheap = Proposal(1, np.array([0.5, 0.5]))
-    needed = np.exp(mean + np.sqrt(variance)) + model.cost.median(cheap.x[None], 1)
-    if is_pending:
-        needed = needed + model.cost.median(observations.X[[29]], 29 % 3)
-    for left, verifies in ((0.999 * needed[0], True), (1.001 * needed[0], False)):
-        limited = replace(observations, budget=observations.spent + left)
-        assert METHOD.must_verify(limited, model, cheap) is verifies

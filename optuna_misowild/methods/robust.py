@@ -9,6 +9,7 @@ a query of source s tells about f_1. None of this depends on units. Source 0 is 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from typing import ClassVar
 
@@ -16,12 +17,16 @@ import numpy as np
 
 from optuna_misowild import arguments
 from optuna_misowild.acquisition import cooling_exponent
+from optuna_misowild.maximize import Maximum
 from optuna_misowild.maximize import maximize
 from optuna_misowild.methods import Incumbent
 from optuna_misowild.methods.exploration import distances
 from optuna_misowild.methods.exploration import least_known
 from optuna_misowild.methods.robust_design import is_cheap
 from optuna_misowild.methods.robust_design import remaining_pairs
+from optuna_misowild.methods.robust_gates import is_creeping
+from optuna_misowild.methods.robust_gates import remote_place
+from optuna_misowild.methods.robust_gates import unfollowed_promise
 from optuna_misowild.methods.robust_model import RobustAcquisition
 from optuna_misowild.methods.robust_model import RobustModel
 from optuna_misowild.methods.robust_model import fit_costs
@@ -162,6 +167,7 @@ class RobustMethod:
             categorical=domain.categorical,
         )
         pending_cost = float(predicted_costs(observations, cost)[observations.pending].sum())
+        paid, budget = observations.spent + pending_cost, observations.budget
         return RobustModel(
             joint=joint,
             single=single,
@@ -170,12 +176,9 @@ class RobustMethod:
             incumbent=joint.mean if lowest is None else float(mean[lowest]),
             x_plus=np.full(domain.d, 0.5) if lowest is None else X[valued[lowest]],
             best=float(y[first].min(initial=np.inf)),
-            alpha=cooling_exponent(
-                observations.spent + pending_cost,
-                observations.initial_spent,
-                observations.budget,
-            ),
+            alpha=cooling_exponent(paid, observations.initial_spent, budget),
             max_cost_ratio=self.max_cost_ratio,
+            left=np.inf if budget is None or budget <= paid else budget - paid,
         )
 
     def propose(
@@ -190,11 +193,7 @@ class RobustMethod:
         """Return the next query; a source that is fixed is respected, the gates give way."""
         model = self.fit(observations, domain)
         allowed = self._candidates(observations, sources)
-        x = None
-        if 0 in allowed and self.is_stagnating(observations, domain):
-            x = self.explore(observations, domain, model, rng=rng, fixed=fixed)
-        elif 0 in allowed:
-            x = self.promise(observations, domain, allowed, fixed=fixed)
+        x = self.redirect(observations, domain, model, allowed, rng=rng, fixed=fixed)
         if x is not None:
             proposal = Proposal(0, x)
         else:
@@ -222,6 +221,26 @@ class RobustMethod:
         return Incumbent(index, len(first) > 0, float(mean[0]), float(np.sqrt(variance[0])))
 
     # The gates.
+
+    def redirect(
+        self,
+        observations: Observations,
+        domain: Domain,
+        model: RobustModel,
+        sources: Sequence[int],
+        *,
+        rng: np.random.Generator,
+        fixed: NDArray[np.float64] | None = None,
+    ) -> NDArray[np.float64] | None:
+        """Return where to query the preferred source in place of the acquisition, if anywhere."""
+        if 0 not in sources:
+            return None
+        if self.is_stagnating(observations, domain):
+            return self.explore(observations, domain, model, rng=rng, fixed=fixed)
+        x = self.promise(observations, domain, sources, fixed=fixed)
+        if x is None or model.cost.median(x[None], 0)[0] > model.left:
+            return None
+        return x
 
     def _candidates(
         self, observations: Observations, sources: Sequence[int] | None
@@ -254,19 +273,13 @@ class RobustMethod:
         Since a query that explores is far from the best one, or else becomes the best one
         itself, the count starts anew after it.
         """
-        n = self.stagnation_queries
-        valued = observations.valued(0)
-        running = np.flatnonzero((observations.source == 0) & observations.pending)
-        latest = np.sort(np.concatenate([valued, running]))[-n:]
-        y = observations.y[valued]
-        if len(valued) <= n:
-            return False
-        progress = y[:-n].min() - y.min()
-        if progress > self.stagnation_tolerance * y.std():
-            return False
-        best = observations.X[valued[[np.argmin(y)]]]
-        distance = distances(observations.X[latest], best, domain.categorical)
-        return bool(np.all(distance <= self.stagnation_radius * np.sqrt(domain.d)))
+        return is_creeping(
+            observations,
+            domain,
+            n=self.stagnation_queries,
+            tolerance=self.stagnation_tolerance,
+            radius=self.stagnation_radius * np.sqrt(domain.d),
+        )
 
     def promise(
         self,
@@ -276,43 +289,18 @@ class RobustMethod:
         *,
         fixed: NDArray[np.float64] | None = None,
     ) -> NDArray[np.float64] | None:
-        """Return the best location of another source, if the preferred one makes no progress.
-
-        On a plateau, or in a mode that only one source has, both models may agree on a wrong
-        picture and explain away what the other sources say. So after some queries of the
-        preferred source without progress, none of them at a location that another source has
-        seen, one goes to where another source is best, away from where it has been.
-        """
-        n = self.promise_queries
-        first = observations.valued(0)
-        others = np.flatnonzero(
-            np.isin(observations.source, [s for s in sources if s != 0]) & observations.has_value
+        """Return the best location of another source, if the preferred one makes no progress."""
+        if fixed is not None and not np.isnan(fixed).all():
+            return None
+        return unfollowed_promise(
+            observations,
+            domain,
+            sources,
+            n=self.promise_queries,
+            tolerance=self.stagnation_tolerance,
+            radius=0.5 * self.stagnation_radius * np.sqrt(domain.d),
+            min_distance=self.min_distance,
         )
-        y = observations.y[first]
-        if len(first) <= n or not len(others) or fixed is not None and not np.isnan(fixed).all():
-            return None
-        if y[:-n].min() - y.min() > self.stagnation_tolerance * y.std():
-            return None
-        X, latest = observations.X, first[-n:]
-        before = others[None, :] < latest[:, None]
-        same = distances(X[latest], X[others], domain.categorical) <= self.min_distance
-        running = (observations.source == 0) & observations.pending
-        if (before & same).any() or running.any():
-            return None
-        score = np.empty(len(others))
-        for s in np.unique(observations.source[others]):
-            rows = observations.source[others] == s
-            values = observations.y[others[rows]]
-            score[rows] = (values - values.mean()) / (values.std() or 1.0)
-        # A query that failed there does not become better by being repeated.
-        been = X[observations.source == 0]
-        away = distances(X[others], been, domain.categorical).min(axis=1)
-        far = away > 0.5 * self.stagnation_radius * np.sqrt(domain.d)
-        promising = far & (score < 0.0)
-        if not promising.any():
-            return None
-        best: NDArray[np.float64] = X[others[np.argmin(np.where(promising, score, np.inf))]]
-        return best
 
     def explore(
         self,
@@ -323,24 +311,11 @@ class RobustMethod:
         rng: np.random.Generator,
         fixed: NDArray[np.float64] | None = None,
     ) -> NDArray[np.float64] | None:
-        """Return a location far from those of the preferred source, at a moderate cost.
-
-        The argmax of d·log(distance to the nearest) − α·log ĉ_1 over random locations; None if
-        all of these are old ones.
-        """
+        """Return a location far from those of the preferred source, at a moderate cost."""
         X = domain.snap(rng.random((self.n_exploring, domain.d)))
         if fixed is not None:
             X = np.where(np.isnan(fixed), X, fixed)
-        first = observations.X[observations.source == 0]
-        nearest = distances(X, first, domain.categorical).min(axis=1)
-        X, nearest = X[nearest > self.min_distance], nearest[nearest > self.min_distance]
-        if not len(X):
-            return None
-        log_cost = model.cost.joint.predict_mean(X)
-        best: NDArray[np.float64] = X[
-            np.argmax(domain.d * np.log(nearest) - model.alpha * log_cost)
-        ]
-        return best
+        return remote_place(X, observations, domain, model, min_distance=self.min_distance)
 
     def must_verify(
         self,
@@ -364,10 +339,8 @@ class RobustMethod:
             return False
         mean, variance = model.cost.predict(model.x_plus[None], 0)
         expected, upper = np.exp(mean[0]), np.exp(mean[0] + np.sqrt(variance[0]))
-        running = predicted_costs(observations, model.cost)[observations.pending].sum()
-        left = observations.budget - observations.spent - running
         next_cost = model.cost.median(proposal.x[None], proposal.source)[0]
-        return bool(expected <= left < next_cost + upper)
+        return bool(expected <= model.left < next_cost + upper)
 
     def _best_query(
         self,
@@ -384,16 +357,23 @@ class RobustMethod:
         mean = model.joint.predict_mean(observations.X[valued])
         starts = observations.X[valued[np.argsort(mean, kind="stable")[:_N_STARTS]]]
         queried = {s: observations.X[observations.source == s] for s in sources}
-        found = maximize(
-            RobustAcquisition(model, sources),
-            domain,
-            rng=rng,
-            starts=starts,
-            fixed=fixed,
-            n_candidates=_N_CANDIDATES,
-            # In a finite space, what is left is better than what is known.
-            avoid=queried if np.isfinite(domain.size) else None,
-        )
+
+        def best(model: RobustModel) -> Maximum:
+            return maximize(
+                RobustAcquisition(model, sources),
+                domain,
+                rng=rng,
+                starts=starts,
+                fixed=fixed,
+                n_candidates=_N_CANDIDATES,
+                # In a finite space, what is left is better than what is known.
+                avoid=queried if np.isfinite(domain.size) else None,
+            )
+
+        found = best(model)
+        if found.value == -np.inf and model.left < np.inf:
+            # Whatever is asked now exceeds the budget: what is asked last is the best.
+            found = best(replace(model, left=np.inf))
         nearest = distances(found.x[None], queried[found.source], domain.categorical)
         if not (nearest < self.min_distance).any():
             return Proposal(found.source, found.x)

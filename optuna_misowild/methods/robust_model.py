@@ -49,6 +49,7 @@ class RobustModel:
         best: min y_1, the lowest value of source 0; inf if it has none.
         alpha: α, the exponent of the costs.
         max_cost_ratio: Other sources are excluded where they cost more than this times source 0.
+        left: What is left of the budget; inf without one, or if it is spent.
     """
 
     joint: JointGaussianProcess
@@ -60,6 +61,7 @@ class RobustModel:
     best: float
     alpha: float
     max_cost_ratio: float
+    left: float
 
     @property
     def length_scale(self) -> NDArray[np.float64]:
@@ -125,8 +127,9 @@ class RobustAcquisition:
 
     log{π·EI_J(x; μ⁺)·w_s(x)² + 1[s = 1]·(1 − π)·EI_1(x; min y_1)} − α·log ĉ_s(x)
 
-    with both EI in units of y. If source 0 is among the sources, the others are excluded where
-    they are hardly cheaper than it.
+    with both EI in units of y. If source 0 is among the sources, what cannot be paid is excluded,
+    as are the others where they are hardly cheaper than it, or where nothing would be left to
+    ask it afterwards.
     """
 
     model: RobustModel
@@ -152,8 +155,8 @@ class RobustAcquisition:
         log_cost = model.cost.predict_means(X)[:, columns]
         values = cool(utility.value, log_cost, alpha=model.alpha).value
         if 0 in columns:
-            limit = log_cost[:, [columns.index(0)]] + np.log(model.max_cost_ratio)
-            values[(log_cost > limit) & (np.array(columns) > 0)] = -np.inf
+            of_first = log_cost[:, [columns.index(0)]]
+            values[self._is_excluded(log_cost, of_first, np.array(columns) > 0)] = -np.inf
         return values
 
     def value_and_gradient(
@@ -196,11 +199,24 @@ class RobustAcquisition:
             d_log_ei_single,
             d_log_cost,
         )
-        others = np.flatnonzero(source)
-        if len(others) and 0 in self.sources:
-            limit = model.cost.joint.predict_mean(X[others]) + np.log(model.max_cost_ratio)
-            value.value[others[log_cost[others] > limit]] = -np.inf
+        if 0 in self.sources:
+            of_first = model.cost.joint.predict_mean(X)
+            value.value[self._is_excluded(log_cost, of_first, source > 0)] = -np.inf
         return value.value, gradient
+
+    def _is_excluded(
+        self,
+        log_cost: NDArray[np.float64],
+        log_cost_of_first: NDArray[np.float64],
+        is_other: NDArray[np.bool_],
+    ) -> NDArray[np.bool_]:
+        """Whether a query is too dear; the arguments broadcast."""
+        hardly_cheaper = log_cost - log_cost_of_first > np.log(self.model.max_cost_ratio)
+        then = np.where(is_other, log_cost_of_first, -np.inf)
+        excluded: NDArray[np.bool_] = (is_other & hardly_cheaper) | (
+            np.logaddexp(log_cost, then) > np.log(self.model.left)
+        )
+        return excluded
 
 
 def fit_in_order(
