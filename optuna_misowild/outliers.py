@@ -19,12 +19,19 @@ if TYPE_CHECKING:
 # are spread over the space. Later ones crowd around the optimum, and all others would be outliers.
 _MIN_VALUES = 4
 _N_FIRST = 10
-# How far above the median a value may be, in units of the median's distance to the lowest value.
+# How far above the scale a value may be, in units of the scale.
 _WIDTH = 20.0
+# How much larger than its own the scale of all sources may be for a source to be measured by it:
+# one that has diverged at most places, or is in another unit, is no measure for the others.
+_COMPARABLE = 100.0
 
 
 def clip_outliers(y: NDArray[np.float64], source: NDArray[np.int_]) -> NDArray[np.float64]:
     """Return the values with the outliers on the high side moved in.
+
+    The scale of a source is the median of its first values, that of all sources the median of
+    theirs, each above the lowest one of its source. A source is measured by the larger of the two:
+    the first values of one that was asked at the best places of the others lie close together.
 
     Whatever the unit of y is, and wherever its origin, the result is the same.
 
@@ -33,11 +40,14 @@ def clip_outliers(y: NDArray[np.float64], source: NDArray[np.int_]) -> NDArray[n
         source: Source of each, shape (n,).
     """
     result: NDArray[np.float64] = y.copy()
-    for s in np.unique(source):
-        rows = np.flatnonzero(source == s)
-        median = np.median(y[rows[:_N_FIRST]])
-        # In halves, since the differences of the largest numbers overflow.
-        width = 2.0 * _WIDTH * min(median / 2 - y[rows].min() / 2, 1e300)
+    rows_of = {s: np.flatnonzero(source == s) for s in np.unique(source)}
+    # In halves, since the differences of the largest numbers overflow.
+    first = {s: y[r[:_N_FIRST]] / 2 - y[r].min() / 2 for s, r in rows_of.items()}
+    shared = np.median(np.concatenate(list(first.values()))) if first else 0.0
+    for s, rows in rows_of.items():
+        own = np.median(first[s])
+        scale = max(own, _COMPARABLE * min(shared / _COMPARABLE, own))
+        width = 2.0 * (1.0 + _WIDTH) * min(scale, 1e300)
         if len(rows) >= _MIN_VALUES and width > 0.0:
-            result[rows] = np.minimum(y[rows], median + width)
+            result[rows] = np.minimum(y[rows], y[rows].min() + width)
     return result

@@ -26,13 +26,26 @@ def test_units_do_not_matter(scale: float, shift: float) -> None:
     )
 
 
-def test_each_source_has_its_own_scale_once_it_has_four_values() -> None:
+def test_a_source_in_another_unit_is_no_measure_for_the_others() -> None:
     y = np.array([0.0, 1.0, 2.0, 1e9, 0.0, 1e9, 2e9, 3e9])
     source = np.array([0, 0, 0, 0, 1, 1, 1, 1])
     clipped = clip_outliers(y, source)
-    np.testing.assert_allclose(clipped[:4], [0.0, 1.0, 2.0, 1.5 + 30.0])
+    np.testing.assert_allclose(clipped[:4], [0.0, 1.0, 2.0, 21 * 100 * 1.5])
     np.testing.assert_array_equal(clipped[4:], y[4:])
     np.testing.assert_array_equal(clip_outliers(y[1:4], source[1:4]), y[1:4])
+
+
+def test_a_source_that_was_asked_at_good_places_is_measured_as_the_others_are() -> None:
+    good = np.array([0.01, 0.02, 0.03, 0.04, 0.9])
+    spread = np.array([0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 0.2, 0.6])
+    y = np.concatenate([good, spread, 5.0 + spread])
+    source = np.repeat([0, 1, 2], [5, 8, 8])
+    np.testing.assert_array_equal(clip_outliers(y, source), y)
+    # By itself:
+    np.testing.assert_allclose(clip_outliers(good, source[:5])[-1], 0.01 + 21 * 0.02)
+    # The scale of all: the median of 21 distances to the lowest value of their source.
+    y[4] = 1e30
+    np.testing.assert_allclose(clip_outliers(y, source)[4], 0.01 + 21 * 0.4)
 
 
 def test_values_that_crowd_around_the_optimum_do_not_narrow_the_scale() -> None:
