@@ -125,13 +125,26 @@ def test_costs_of_running_trials_are_not_left() -> None:
     pending = replace(observations, cost=cost, y=y, pending=running, spent=paid)
     assert METHOD.fit(observations, LINE).left == pytest.approx(10.0)
     assert METHOD.fit(pending, LINE).left == pytest.approx(10.0, rel=0.05)
-    for spent in (dear_to_the_right(None), dear_to_the_right(0.0), dear_to_the_right(-1.0)):
-        assert METHOD.fit(spent, LINE).left == np.inf
+    # Without a budget; if it is spent; if the cheapest query of the preferred source is dearer.
+    for left in (None, 0.0, -1.0, 0.9):
+        assert METHOD.fit(dear_to_the_right(left), LINE).left == np.inf
+    assert METHOD.fit(dear_to_the_right(1.1), LINE).left == pytest.approx(1.1)
 
 
 def test_where_nothing_can_be_paid_the_best_is_asked_all_the_same() -> None:
     proposal = METHOD.propose(dear_to_the_right(0.05), LINE, rng=np.random.default_rng(0))
     assert proposal.x[0] > 0.8
+
+
+def test_where_what_is_fixed_cannot_be_paid_the_best_of_it_is_asked() -> None:
+    X = np.random.default_rng(0).random((16, 2))
+    cost = np.exp(3.0 * X[:, 0])
+    observations = observe(X, [0] * 16, (X[:, 1] - 0.3) ** 2, cost, spent=100.0, budget=103.0)
+    fixed = np.array([0.9, np.nan])
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        x = METHOD.propose(observations, SQUARE, rng=rng, fixed=fixed).x
+        assert x[0] == 0.9 and abs(x[1] - 0.3) < 0.05
 
 
 def test_gates_do_not_ask_for_what_cannot_be_paid() -> None:
@@ -141,17 +154,17 @@ def test_gates_do_not_ask_for_what_cannot_be_paid() -> None:
         model = METHOD.fit(observations, LINE)
         x = METHOD.explore(observations, LINE, model, rng=rng)
         assert x is not None and np.exp(3.0 * x[0]) < 3.3
-    poor = METHOD.fit(dear_to_the_right(0.05), LINE)
+    poor = replace(model, left=0.05)
     assert METHOD.explore(observations, LINE, poor, rng=rng) is None
 
 
-@pytest.mark.parametrize(("left", "asked"), [(1e3, True), (0.5, False)])
+@pytest.mark.parametrize(("left", "asked"), [(1e3, True), (3.0, False)])
 def test_a_promise_that_cannot_be_paid_is_not_checked(left: float, asked: bool) -> None:
     X = np.array([[0.9], [0.05], [0.15], [0.0], [0.1], [0.2], [0.3], [0.4]])
     source = np.array([1, 1, 1, 0, 0, 0, 0, 0])
     y = np.array([-1.0, 0.5, 0.4, 1.0, 2.0, 1.0, 1.0, 1.0])
-    cost = np.where(source, 0.1, 1.0)
-    observations = observe(X, source, y, cost, spent=5.3, budget=5.3 + left)
+    cost = np.exp(2.0 * X[:, 0]) * np.where(source, 0.1, 1.0)
+    observations = observe(X, source, y, cost, spent=9.0, budget=9.0 + left)
     method = RobustMethod(promise_queries=3)
     assert method.promise(observations, LINE, (0, 1)) == 0.9
     limited = method.fit(observations, LINE)

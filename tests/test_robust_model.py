@@ -171,3 +171,13 @@ def test_costs_of_a_source_that_was_never_asked_are_those_of_the_preferred_one()
     np.testing.assert_allclose(joint.median(X, 2), joint.median(X, 0), rtol=0.05)
     unknown = paid(np.zeros(12), np.full(12, np.nan), X)
     np.testing.assert_allclose(unknown.median(X, 1), 1.0)
+
+
+def test_costs_that_hardly_vary_are_measured_by_five_per_cent_together() -> None:
+    rng = np.random.default_rng(2)
+    X, source = rng.random((30, 2)), np.arange(30) % 3
+    joint = paid(source, np.array([10.0, 1.0, 0.1])[source] * (1 + 1e-4 * rng.random(30)), X)
+    assert joint.joint.scale == 0.05
+    mean, std = joint.mean_and_std(X, 1)
+    np.testing.assert_allclose(mean, 1.0, rtol=0.01)
+    assert np.all(std < 0.01)

@@ -168,6 +168,9 @@ class RobustMethod:
         )
         pending_cost = float(predicted_costs(observations, cost)[observations.pending].sum())
         paid, budget = observations.spent + pending_cost, observations.budget
+        left = np.inf if budget is None else budget - paid
+        if left < cost.median(X, 0).min(initial=np.inf):
+            left = np.inf  # Whatever is asked now exceeds the budget: that is no criterion then.
         return RobustModel(
             joint=joint,
             single=single,
@@ -178,7 +181,7 @@ class RobustMethod:
             best=float(y[first].min(initial=np.inf)),
             alpha=cooling_exponent(paid, observations.initial_spent, budget),
             max_cost_ratio=self.max_cost_ratio,
-            left=np.inf if budget is None or budget <= paid else budget - paid,
+            left=left,
         )
 
     def propose(

@@ -49,7 +49,7 @@ class RobustModel:
         best: min y_1, the lowest value of source 0; inf if it has none.
         alpha: α, the exponent of the costs.
         max_cost_ratio: Other sources are excluded where they cost more than this times source 0.
-        left: What is left of the budget; inf without one, or if it is spent.
+        left: What is left of the budget; inf without one, or if nothing can be paid any more.
     """
 
     joint: JointGaussianProcess
