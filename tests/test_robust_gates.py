@@ -213,6 +213,15 @@ def test_old_query_is_replaced_by_the_most_uncertain_place(
     proposal = METHOD.propose(observations, LINE, rng=np.random.default_rng(0))
     assert proposal.source == 0
     assert proposal.x[0] == pytest.approx(1.0, abs=0.01)
+    # While the best place of another source has not been verified, that comes first.
+    y = np.array([0.2, 0.1, 0.05, 0.0, 0.05])
+    promising = replace(observations, y=y)
+    assert METHOD.fit(promising, LINE).x_plus[0] == 0.4
+    proposal = METHOD.propose(promising, LINE, rng=np.random.default_rng(0))
+    assert (proposal.source, proposal.x[0]) == (0, 0.4)
+    fixed = np.array([0.2])
+    proposal = METHOD.propose(promising, LINE, rng=np.random.default_rng(0), fixed=fixed)
+    assert (proposal.source, proposal.x[0]) == (0, 0.2)
 
 
 @pytest.mark.parametrize("n_evaluated", [3, 6])

@@ -320,6 +320,19 @@ class RobustMethod:
             X = np.where(np.isnan(fixed), X, fixed)
         return remote_place(X, observations, domain, model, min_distance=self.min_distance)
 
+    def can_verify(
+        self,
+        observations: Observations,
+        model: RobustModel,
+        *,
+        fixed: NDArray[np.float64] | None = None,
+    ) -> bool:
+        """Whether x⁺ has not been evaluated on the preferred source, and may be."""
+        first = observations.X[observations.source == 0]
+        if (np.abs(first - model.x_plus).max(axis=1, initial=0.0) <= self.min_distance).any():
+            return False
+        return fixed is None or bool(np.all(np.isnan(fixed) | (fixed == model.x_plus)))
+
     def must_verify(
         self,
         observations: Observations,
@@ -333,12 +346,7 @@ class RobustMethod:
         That is, if it has not been, and if after the proposed query the budget would not last
         for it, but now it does.
         """
-        if observations.budget is None:
-            return False
-        first = observations.X[observations.source == 0]
-        if (np.abs(first - model.x_plus).max(axis=1, initial=0.0) <= self.min_distance).any():
-            return False
-        if fixed is not None and not np.all(np.isnan(fixed) | (fixed == model.x_plus)):
+        if observations.budget is None or not self.can_verify(observations, model, fixed=fixed):
             return False
         mean, variance = model.cost.predict(model.x_plus[None], 0)
         expected, upper = np.exp(mean[0]), np.exp(mean[0] + np.sqrt(variance[0]))
@@ -355,7 +363,11 @@ class RobustMethod:
         rng: np.random.Generator,
         fixed: NDArray[np.float64] | None,
     ) -> Proposal:
-        """Return the argmax of the acquisition, or of Var[f_1] if that is an old query."""
+        """Return the argmax of the acquisition.
+
+        If that is an old query, x⁺ on the preferred source, or if it has been there the argmax of
+        Var[f_1].
+        """
         valued = np.flatnonzero(observations.has_value)
         mean = model.joint.predict_mean(observations.X[valued])
         starts = observations.X[valued[np.argsort(mean, kind="stable")[:_N_STARTS]]]
@@ -380,6 +392,8 @@ class RobustMethod:
         nearest = distances(found.x[None], queried[found.source], domain.categorical)
         if not (nearest < self.min_distance).any():
             return Proposal(found.source, found.x)
+        if 0 in sources and self.can_verify(observations, model, fixed=fixed):
+            return Proposal(0, model.x_plus)
         source = sources[0]
         x = least_known(model.joint, source, queried[source], domain, rng=rng, fixed=fixed)
         return Proposal(source, x)
