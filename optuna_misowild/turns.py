@@ -45,10 +45,13 @@ def must_give_way(
     deadline = time.monotonic() + _PATIENCE_SECONDS
     while True:
         trials = view.meanwhile()
+        # Before what they have chosen: trials of a storage in memory go on while they are read,
+        # and one that withdraws and decides in between is not to count by what it withdrew.
+        first = {t.number for t in trials if t.number < view.asking or has_decided(t)}
         same = _same(view, trials, slot, proposal)
         if not same:
             return False
-        if any(t.number < view.asking or has_decided(t) for t in trials if t.number in same):
+        if same & first:
             return True
         if time.monotonic() > deadline:
             return False
