@@ -74,6 +74,20 @@ def test_check_fails_when_chance_is_better_in_several_runs(
     assert runs in text and "at most 0.2000" in text
 
 
+def test_check_asks_for_less_where_no_method_is_told_from_chance(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pytest.importorskip("torch")
+    from examples.benchmarks import check
+
+    def found(problem: object, method: str, seeds: range, quantile: float = 0.5) -> float:
+        return quantile if method == check.CHANCE else 0.5
+
+    monkeypatch.setattr(check, "found", found)
+    assert not check.check_quality("rf-magic")[0]
+    assert check.check_quality("rf-splice")[0]
+
+
 @pytest.mark.parametrize(("ratio", "passed"), [(2.9, True), (3.1, False)])
 def test_check_fails_when_suggestions_are_slow_again_and_again(
     monkeypatch: pytest.MonkeyPatch, ratio: float, passed: bool
