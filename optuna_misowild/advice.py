@@ -114,7 +114,8 @@ class Advice:
                 choices = view.sources.choices
                 records.logger.info(
                     f"Source {choices[source]!r} is not asked again: it costs "
-                    f"{costs[0] / costs[1]:.3g} of {choices[0]!r} (limit {limit:.3g})."
+                    f"{costs[0] / costs[1]:.3g} times as much as {choices[0]!r} (limit "
+                    f"{limit:.3g})."
                 )
 
     # The initial design.

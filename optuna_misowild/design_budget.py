@@ -32,11 +32,15 @@ def ended_early(view: StudyView, method: Method, n_rows: int, budget: float) -> 
     if not n_left:
         return None
     n_paid = sum(math.isfinite(cost) for cost in records.costs(view.trials, view.cost_attr))
+    running = "" if view.spent >= budget else ", with what is running the rest"
+    left = f"the {n_left} that are left of it are predicted to cost {rest:.4g} at least"
+    if rest == 0.0:  # None of their sources has a cost yet.
+        left = f"{n_left} {'is' if n_left == 1 else 'are'} left of it"
     return (
         f"The budget of {budget:g} was spent before the initial design was through: {n_paid} "
-        f"{'trial has' if n_paid == 1 else 'trials have'} cost {view.spent:.4g}, and the {n_left} "
-        f"that are left of it are predicted to cost {rest:.4g} at least. What has been found is "
-        f"no more than a point of that design. A budget is in {unit_of(view)}."
+        f"{'trial has' if n_paid == 1 else 'trials have'} cost {view.spent:.4g}{running}, and "
+        f"{left}. What has been found is no more than a point of that design. A budget is in "
+        f"{unit_of(view)}."
     )
 
 

@@ -28,7 +28,7 @@ from optuna_misowild.kernel import matern_correlation
 from optuna_misowild.kernel import scaled_squared_distance
 from optuna_misowild.linalg import blas
 from optuna_misowild.linalg import cholesky
-from optuna_misowild.linalg import lapack
+from optuna_misowild.linalg import inverse_factor
 
 
 if TYPE_CHECKING:
@@ -84,14 +84,14 @@ class JointGaussianProcess:
         K[np.diag_indices_from(K)] += h.noise[source]
 
         targets = (self.y - self.offsets[self.source] - self.mean)[order] / self.scale
-        inverse_factor, _ = lapack().dtrtri(cholesky(K), lower=1, overwrite_c=1)
-        alpha = inverse_factor.T @ (inverse_factor @ targets)
+        factor = inverse_factor(cholesky(K))
+        alpha = factor.T @ (factor @ targets)
         for name, value in (
             ("_X", X),
             ("_source", source),
             ("_rows", rows),
             ("_rho_rows", rho_rows),
-            ("_inverse_factor", inverse_factor),
+            ("_inverse_factor", factor),
             ("_alpha", alpha),
         ):
             object.__setattr__(self, name, value)

@@ -84,6 +84,14 @@ def solve_lower(
     return x
 
 
+def inverse_factor(L: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return L⁻¹, which is lower triangular too, shape (n, n); it may take the place of L."""
+    if len(L) == 0:
+        return L
+    factor: NDArray[np.float64] = lapack().dtrtri(L, lower=1, overwrite_c=1)[0]
+    return factor
+
+
 def inverse(L: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the lower triangle of (L Lᵀ)⁻¹, with zeros above it, shape (n, n)."""
     if len(L) == 0:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from dataclasses import field
 from dataclasses import replace
+import math
 from typing import TYPE_CHECKING
 from typing import Any
 
@@ -77,6 +78,12 @@ def recommend(study: Study, *, sampler: MethodSampler | None = None) -> Recommen
     seen = replace(seen, y=np.where(np.isin(seen.trial, list(feasible)), seen.y, np.nan))
     with single_blas_thread():
         incumbent = sampler.method.recommend(seen, view.domain)
+        # An infinite value counts as the worst finite one, which may be the best one as well.
+        infinite = {t.number for t in view.trials if t.value is not None and math.isinf(t.value)}
+        if incumbent is not None and int(seen.trial[incumbent.index]) in infinite:
+            finite = ~np.isin(seen.trial, list(infinite))
+            finite_only = replace(seen, y=np.where(finite, seen.y, np.nan))
+            incumbent = sampler.method.recommend(finite_only, view.domain) or incumbent
     if incumbent is None:
         raise ValueError(
             f"There is nothing to recommend yet: none of the study's {len(view.trials)} trials, "

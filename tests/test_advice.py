@@ -71,7 +71,7 @@ def test_the_noise_of_a_clock_is_no_cost(caplog: pytest.LogCaptureFixture) -> No
 def test_a_source_that_is_dropped_is_said_with_its_cost(caplog: pytest.LogCaptureFixture) -> None:
     study = run(priced(full=1.0, half=0.5, tenth=0.1), 9)
     assert infos_of(caplog) == (
-        "Source 'half' is not asked again: it costs 0.5 of 'full' (limit 0.333)."
+        "Source 'half' is not asked again: it costs 0.5 times as much as 'full' (limit 0.333)."
     )
     assert sum(t.params["source"] == "half" for t in study.trials) == 1
     caplog.clear()

@@ -6,6 +6,7 @@ from scipy.stats import multivariate_normal
 
 from optuna_misowild.linalg import cholesky
 from optuna_misowild.linalg import inverse
+from optuna_misowild.linalg import inverse_factor
 from optuna_misowild.linalg import negative_log_likelihood
 from optuna_misowild.linalg import solve
 from optuna_misowild.linalg import solve_lower
@@ -54,6 +55,7 @@ def test_solutions_and_inverse():
     np.testing.assert_allclose(K @ solve(L, b[:, 0]), b[:, 0], atol=1e-12)
     np.testing.assert_allclose(L @ solve_lower(L, b), b, atol=1e-12)
     np.testing.assert_allclose(L.T @ solve_lower(L, b, transposed=True), b, atol=1e-12)
+    np.testing.assert_allclose(inverse_factor(L.copy("F")) @ L, np.eye(6), atol=1e-12)
     np.testing.assert_allclose(inverse(L), np.tril(np.linalg.inv(K)), atol=1e-12)
 
 
@@ -62,6 +64,7 @@ def test_nothing_to_solve(capfd):
     assert solve(L, np.empty(0)).shape == (0,)
     assert solve_lower(L, np.empty((0, 3))).shape == (0, 3)
     assert inverse(L).shape == (0, 0)
+    assert inverse_factor(L).shape == (0, 0)
     assert capfd.readouterr() == ("", "")  # LAPACK itself complains of empty matrices.
 
 

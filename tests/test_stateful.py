@@ -126,6 +126,7 @@ class Study(RuleBasedStateMachine):
             t
             for t in self.study.get_trials(deepcopy=False, states=[TrialState.COMPLETE])
             if view.space.keys() <= t.params.keys() and view.sources.of_trial(t.params) == 0
+            if math.isfinite(t.value)
         ]
         if of_preferred and KINDS[sampler] != "paper":
             assert recommendation.verified

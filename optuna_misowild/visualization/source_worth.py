@@ -237,7 +237,10 @@ def source_worths(look: Look) -> dict[int, Worth]:
 
 
 def _relative_cost(look: Look, source: int) -> float:
-    """Return the geometric mean of the relative cost over where a source was asked."""
+    """Return the geometric mean of the relative cost over where a source was asked.
+
+    Over the places where both are predicted to cost anything; NaN if there is none.
+    """
     model, space = look.model, look.view.space
     assert model is not None
     places = [
@@ -247,7 +250,10 @@ def _relative_cost(look: Look, source: int) -> float:
     ]
     if not places:
         return math.nan
-    costs = [np.abs(model.predict_cost(places, look.choice(s))[0]) for s in (source, 0)]
+    costs = np.stack([np.abs(model.predict_cost(places, look.choice(s))[0]) for s in (source, 0)])
+    costs = costs[:, (costs > 0.0).all(axis=0)]
+    if not costs.size:
+        return math.nan
     return float(np.exp(np.mean(np.log(costs[0]) - np.log(costs[1]))))
 
 
