@@ -9,13 +9,19 @@ from typing import Protocol
 import numpy as np
 
 from optuna_misowild.kernel import scaled_squared_distance
+from optuna_misowild.maximize import Maximum
 from optuna_misowild.maximize import maximize
 
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeAlias
+
     from numpy.typing import NDArray
 
     from optuna_misowild.domain import Domain
+
+    Exclusion: TypeAlias = Callable[[NDArray[np.float64], int], NDArray[np.bool_]]
 
 
 class Predictor(Protocol):
@@ -32,21 +38,32 @@ class Predictor(Protocol):
 
 @dataclass(frozen=True)
 class Uncertainty:
-    """σ² of a model as an acquisition of one source; its maximum is that of σ."""
+    """σ² of a model as an acquisition of one source; its maximum is that of σ.
+
+    Where ``is_excluded``, a function of X (m, d) and the source, says so, it is −inf.
+    """
 
     model: Predictor
     sources: tuple[int, ...]
+    is_excluded: Exclusion | None = None
 
     def values(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the variance at X (m, d), shape (m, 1)."""
-        return self.model.predict(X)[1][:, None]
+        return self._restricted(X, self.model.predict(X)[1])[:, None]
 
     def value_and_gradient(
         self, X: NDArray[np.float64], source: NDArray[np.int_]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the variance at X (m, d), shape (m,), and its gradient, shape (m, d)."""
         _, variance, _, dvariance = self.model.predict_with_gradient(X)
-        return variance, dvariance
+        return self._restricted(X, variance), dvariance
+
+    def _restricted(
+        self, X: NDArray[np.float64], variance: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        if self.is_excluded is None:
+            return variance
+        return np.where(self.is_excluded(X, self.sources[0]), -np.inf, variance)
 
 
 def least_known(
@@ -57,6 +74,7 @@ def least_known(
     *,
     rng: np.random.Generator,
     fixed: NDArray[np.float64] | None = None,
+    is_excluded: Exclusion | None = None,
 ) -> NDArray[np.float64]:
     """Return where the variance of a model is largest, away from the queries of its source.
 
@@ -67,12 +85,19 @@ def least_known(
         domain: The search space.
         rng: Source of randomness.
         fixed: Coordinates that are fixed, NaN where free, shape (d,).
+        is_excluded: Tells which of X (m, d) are not to be chosen on a source, as long as any
+            other may be; by default none.
 
     Returns:
         The location, shape (d,).
     """
-    target = Uncertainty(model, (source,))
-    return maximize(target, domain, rng=rng, fixed=fixed, avoid={source: queried}).x
+
+    def found(is_excluded: Exclusion | None) -> Maximum:
+        target = Uncertainty(model, (source,), is_excluded)
+        return maximize(target, domain, rng=rng, fixed=fixed, avoid={source: queried})
+
+    best = found(is_excluded)
+    return found(None).x if best.value == -np.inf else best.x
 
 
 def distances(

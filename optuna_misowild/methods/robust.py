@@ -241,7 +241,7 @@ class RobustMethod:
         if self.is_stagnating(observations, domain):
             return self.explore(observations, domain, model, rng=rng, fixed=fixed)
         x = self.promise(observations, domain, sources, fixed=fixed)
-        if x is None or model.cost.median(x[None], 0)[0] > model.left:
+        if x is None or model.is_too_dear(x[None], 0)[0]:
             return None
         return x
 
@@ -327,11 +327,11 @@ class RobustMethod:
         *,
         fixed: NDArray[np.float64] | None = None,
     ) -> bool:
-        """Whether x⁺ has not been evaluated on the preferred source, and may be."""
+        """Whether x⁺ has not been evaluated on the preferred source, may be, and can be paid."""
         first = observations.X[observations.source == 0]
-        if (np.abs(first - model.x_plus).max(axis=1, initial=0.0) <= self.min_distance).any():
-            return False
-        return fixed is None or bool(np.all(np.isnan(fixed) | (fixed == model.x_plus)))
+        is_done = (np.abs(first - model.x_plus) <= self.min_distance).all(axis=1).any()
+        may_be = fixed is None or np.all(np.isnan(fixed) | (fixed == model.x_plus))
+        return bool(may_be and not is_done and not model.is_too_dear(model.x_plus[None], 0)[0])
 
     def must_verify(
         self,
@@ -349,9 +349,8 @@ class RobustMethod:
         if observations.budget is None or not self.can_verify(observations, model, fixed=fixed):
             return False
         mean, variance = model.cost.predict(model.x_plus[None], 0)
-        expected, upper = np.exp(mean[0]), np.exp(mean[0] + np.sqrt(variance[0]))
-        next_cost = model.cost.median(proposal.x[None], proposal.source)[0]
-        return bool(expected <= model.left < next_cost + upper)
+        upper = np.exp(mean[0] + np.sqrt(variance[0]))
+        return bool(model.left < upper + model.cost.median(proposal.x[None], proposal.source)[0])
 
     def _best_query(
         self,
@@ -365,8 +364,7 @@ class RobustMethod:
     ) -> Proposal:
         """Return the argmax of the acquisition.
 
-        If that is an old query, x⁺ on the preferred source, or if it has been there the argmax of
-        Var[f_1].
+        An old query gives way to x⁺ on the preferred source if that may be, else to least_known.
         """
         valued = np.flatnonzero(observations.has_value)
         mean = model.joint.predict_mean(observations.X[valued])
@@ -388,12 +386,14 @@ class RobustMethod:
         found = best(model)
         if found.value == -np.inf and model.left < np.inf:
             # Whatever is asked now exceeds the budget: what is asked last is the best.
-            found = best(replace(model, left=np.inf))
+            model = replace(model, left=np.inf)
+            found = best(model)
         nearest = distances(found.x[None], queried[found.source], domain.categorical)
         if not (nearest < self.min_distance).any():
             return Proposal(found.source, found.x)
         if 0 in sources and self.can_verify(observations, model, fixed=fixed):
             return Proposal(0, model.x_plus)
         source = sources[0]
-        x = least_known(model.joint, source, queried[source], domain, rng=rng, fixed=fixed)
+        old, dear = queried[source], model.is_too_dear
+        x = least_known(model.joint, source, old, domain, rng=rng, fixed=fixed, is_excluded=dear)
         return Proposal(source, x)

@@ -107,6 +107,11 @@ class RobustModel:
         """Return mean and standard deviation of the lognormal cost at X (m, d), each (m,)."""
         return self.cost.mean_and_std(X, source)
 
+    def is_too_dear(self, X: NDArray[np.float64], source: int) -> NDArray[np.bool_]:
+        """Whether a query of source s at X (m, d) is predicted to cost more than is left, (m,)."""
+        too_dear: NDArray[np.bool_] = self.cost.predict_means(X)[:, source] > np.log(self.left)
+        return too_dear
+
     def discrepancy(
         self, X: NDArray[np.float64], source: int
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
