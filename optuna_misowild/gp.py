@@ -26,6 +26,7 @@ from optuna_misowild.kernel import location_gradient
 from optuna_misowild.kernel import matern
 from optuna_misowild.kernel import scaled_squared_distance
 from optuna_misowild.linalg import cholesky
+from optuna_misowild.linalg import half_log_determinant
 from optuna_misowild.linalg import inverse
 from optuna_misowild.linalg import solve
 from optuna_misowild.linalg import solve_lower
@@ -187,7 +188,7 @@ class GaussianProcess:
     def log_marginal_likelihood(self) -> float:
         """Return log p(y | X); Rasmussen and Williams (2006), eq. 2.30."""
         misfit = (self.y - self.mean) / math.sqrt(self.amplitude) @ self._weights
-        log_determinant = 2.0 * np.log(self._factor.diagonal()).sum()
+        log_determinant = 2.0 * half_log_determinant(self._factor)
         log_scale = len(self.X) * math.log(2.0 * math.pi * self.amplitude)
         return float(-0.5 * (misfit + log_determinant + log_scale))
 

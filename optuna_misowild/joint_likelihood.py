@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from optuna_misowild.kernel import matern
+from optuna_misowild.linalg import half_log_determinant
 from optuna_misowild.linalg import lapack
 
 
@@ -236,7 +237,7 @@ class JointPosteriorDensity:
         if info != 0:
             return np.inf, np.zeros_like(theta)
         a, _ = lapack().dpotrs(factor, self._targets, lower=1)
-        value += 0.5 * float(self._targets @ a) + float(np.sum(np.log(factor.diagonal())))
+        value += 0.5 * float(self._targets @ a) + half_log_determinant(factor)
         _, info = lapack().dpotri(factor, lower=1, overwrite_c=1)
         if info != 0 or not np.isfinite(value):
             return np.inf, np.zeros_like(theta)
