@@ -12,11 +12,12 @@ from optuna.trial import TrialState
 
 from optuna_misowild import records
 from optuna_misowild.observations import Observations
+from optuna_misowild.space import coordinate
 from optuna_misowild.space import is_within
-from optuna_misowild.space import to_unit
 
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from collections.abc import Collection
     from collections.abc import Mapping
     from collections.abc import Sequence
@@ -69,28 +70,32 @@ def observe(
     if sources.distribution is not None:
         full_space[sources.name] = sources.distribution
 
-    rows: list[tuple[FrozenTrial, list[float], int, float]] = []
+    axes = [(name, distribution, coordinate(distribution)) for name, distribution in space.items()]
+    rows: list[tuple[FrozenTrial, list[float], int, int, float]] = []
     spent = initial_spent = 0.0
     for trial, cost in zip(trials, known_costs, strict=True):
         if trial.number == exclude or trial.state == TrialState.WAITING:
             continue
+        slot = records.row_of(trial)
         if math.isfinite(cost):
             spent += cost
-            initial_spent += cost if records.row_of(trial) is not None else 0.0
+            initial_spent += cost if slot is not None else 0.0
         if records.is_silent(trial):
             continue
         params = records.params_of(trial, full_space)
         index = source_of(trial, params, sources, by_slot=by_slot)
-        location = _location(space, params, trial.distributions)
+        location = _location(axes, params, trial.distributions)
         if index is not None and location is not None:
-            rows.append((trial, location, index, cost))
+            rows.append((trial, location, index, -1 if slot is None else slot[1], cost))
 
-    X = np.array([x for _, x, _, _ in rows], dtype=float).reshape(len(rows), len(space))
-    source = np.array([s for _, _, s, _ in rows], dtype=int)
-    row = np.array([(records.row_of(t) or (0, -1))[1] for t, _, _, _ in rows], dtype=int)
-    y = np.array([_value(trial, study.direction) for trial, _, _, _ in rows], dtype=float)
+    kept = [trial for trial, *_ in rows]
+    X = np.array([x for _, x, *_ in rows], dtype=float).reshape(len(rows), len(space))
+    source = np.array([s for _, _, s, _, _ in rows], dtype=int)
+    row = np.array([r for *_, r, _ in rows], dtype=int)
+    direction = study.direction
+    y = np.array([_value(trial, direction) for trial in kept], dtype=float)
     y, unit = _in_range(_clip_infinite(y, source))
-    is_lost = np.array([t.number in lost for t, _, _, _ in rows], dtype=bool)
+    is_lost = np.array([t.number in lost for t in kept], dtype=bool)
     keep = ~is_lost | _is_repeated(X, source, row, is_lost)
     return Observations(
         X=X[keep],
@@ -98,14 +103,14 @@ def observe(
         y=y[keep],
         # A pruned or crashed trial has paid for a part only: no sample of the cost surface.
         cost=np.array(
-            [c if _is_full_evaluation(t, cost_attr) else math.nan for t, _, _, c in rows],
+            [c if _is_full_evaluation(t, cost_attr) else math.nan for t, *_, c in rows],
             dtype=float,
         )[keep],
         pending=np.array(
-            [t.state == TrialState.RUNNING and t.number not in lost for t, _, _, _ in rows],
+            [t.state == TrialState.RUNNING and t.number not in lost for t in kept],
             dtype=bool,
         )[keep],
-        trial=np.array([t.number for t, _, _, _ in rows], dtype=int)[keep],
+        trial=np.array([t.number for t in kept], dtype=int)[keep],
         row=row[keep],
         n_sources=len(sources),
         queryable=sources.queryable,
@@ -128,23 +133,25 @@ def source_of(
 
 
 def _location(
-    space: Mapping[str, BaseDistribution],
+    axes: Sequence[tuple[str, BaseDistribution, Callable[[Any], float]]],
     params: Mapping[str, Any],
     own: Mapping[str, BaseDistribution],
 ) -> list[float] | None:
     """Return the coordinates of a trial, or None if it has no place in the space.
 
+    The space is given by name, distribution and coordinate function of each parameter.
     Parameters may be missing or of another kind, in trials that were enqueued, or failed; or
     outside the present range if their own was another. Values outside their own range, which
     only enqueued ones can have, are clipped.
     """
     location = []
     try:
-        for name, distribution in space.items():
+        for name, distribution, to_unit in axes:
+            value = params[name]
             changed = own.get(name, distribution) != distribution
-            if changed and not is_within(distribution, params[name]):
+            if changed and not is_within(distribution, value):
                 return None
-            location.append(to_unit(distribution, params[name]))
+            location.append(to_unit(value))
     except (KeyError, TypeError, ValueError, OverflowError):
         return None
     return location if all(map(math.isfinite, location)) else None

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 from typing import TYPE_CHECKING
 from typing import Any
 
 from optuna.distributions import CategoricalDistribution
 
+from optuna_misowild.space import PLAIN
 from optuna_misowild.space import distinct_choices
 
 
@@ -66,7 +68,15 @@ class Sources:
         """
         if self.distribution is None:
             return 0
-        return self.order.index(int(self.distribution.to_internal_repr(choice)))
+        try:
+            return self._indices[choice]
+        except (KeyError, TypeError):  # NaN, another kind of choice, or none.
+            return self.order.index(int(self.distribution.to_internal_repr(choice)))
+
+    @cached_property
+    def _indices(self) -> dict[Any, int]:
+        """The source indices of the plain choices, which are looked up for every trial."""
+        return {choice: i for i, choice in enumerate(self.choices) if isinstance(choice, PLAIN)}
 
     def of_trial(self, params: dict[str, Any]) -> int | None:
         """Return the source index of a trial's parameters.

@@ -17,6 +17,7 @@ from optuna_misowild.domain import Domain
 
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from collections.abc import Mapping
     from collections.abc import Sequence
 
@@ -30,6 +31,8 @@ _N_SETTLED = 3
 # Of a numerical grid with more values than this, the methods see so many of them, evenly spread:
 # their distance is then smaller than anything that the models resolve.
 MAX_GRID_SIZE = 2**14
+# The kinds of choices that Optuna can store everywhere.
+PLAIN = (str, int, float, type(None))
 
 
 def distinct_choices(distribution: CategoricalDistribution) -> tuple[int, ...]:
@@ -92,8 +95,8 @@ def common_space(trials: Sequence[FrozenTrial]) -> dict[str, BaseDistribution]:
     return space
 
 
-def to_unit(distribution: BaseDistribution, value: Any) -> float:
-    """Return the coordinate in [0, 1] of a parameter value.
+def coordinate(distribution: BaseDistribution) -> Callable[[Any], float]:
+    """Return the function from the values of a parameter to their coordinates in [0, 1].
 
     Values on a grid are padded by half a step at both ends, so that each takes an equal share
     of [0, 1] (of the logarithmic range, if the scale is logarithmic). Values outside the range
@@ -101,27 +104,59 @@ def to_unit(distribution: BaseDistribution, value: Any) -> float:
 
     Args:
         distribution: The distribution of the parameter.
-        value: A value of it, in Optuna's external representation.
 
-    Raises:
-        ValueError: If a categorical value is not one of the choices.
+    Returns:
+        A function of a value in Optuna's external representation. It raises a ``ValueError`` if
+        a categorical value is not one of the choices.
     """
     if isinstance(distribution, CategoricalDistribution):
-        distinct = distinct_choices(distribution)
-        return (distinct.index(int(distribution.to_internal_repr(value))) + 0.5) / len(distinct)
+        return _categorical_coordinate(distribution)
     assert isinstance(distribution, (FloatDistribution, IntDistribution))
-    value = min(max(value, distribution.low), distribution.high)
-    if distribution.log:
-        low, high = _log_bounds(distribution)
-        return float((math.log(value) - low) / (high - low)) if high > low else 0.5
+    low, high, step = distribution.low, distribution.high, distribution.step
     count = n_values(distribution)
+    if distribution.log:
+        log_low, log_high = _log_bounds(distribution)
+        if log_high == log_low:
+            return lambda value: 0.5
+        return lambda value: float(
+            (math.log(min(max(value, low), high)) - log_low) / (log_high - log_low)
+        )
     if count is None:
         # Halves, since high − low overflows for the widest ranges.
-        width = distribution.high / 2 - distribution.low / 2
-        return float((value / 2 - distribution.low / 2) / width) if width > 0 else 0.5
-    assert distribution.step is not None
-    index = int(round((value - distribution.low) / distribution.step))
-    return (min(index, count - 1) + 0.5) / count
+        width = high / 2 - low / 2
+        if width == 0.0:
+            return lambda value: 0.5
+        return lambda value: float((min(max(value, low), high) / 2 - low / 2) / width)
+
+    def on_grid(value: Any) -> float:
+        index = int(round((min(max(value, low), high) - low) / step))
+        return (min(index, count - 1) + 0.5) / count
+
+    return on_grid
+
+
+def _categorical_coordinate(distribution: CategoricalDistribution) -> Callable[[Any], float]:
+    distinct = distinct_choices(distribution)
+    # The plain choices are looked up: asked for every trial, Optuna's search takes long.
+    known = {
+        choice: (rank + 0.5) / len(distinct)
+        for rank, choice in enumerate(distribution.choices[i] for i in distinct)
+        if isinstance(choice, PLAIN)
+    }
+
+    def of_choice(value: Any) -> float:
+        try:
+            return known[value]
+        except (KeyError, TypeError):  # NaN, another kind of choice, or none.
+            index = int(distribution.to_internal_repr(value))
+            return (distinct.index(index) + 0.5) / len(distinct)
+
+    return of_choice
+
+
+def to_unit(distribution: BaseDistribution, value: Any) -> float:
+    """Return the coordinate in [0, 1] of a parameter value, see :func:`coordinate`."""
+    return coordinate(distribution)(value)
 
 
 def from_unit(distribution: BaseDistribution, u: float) -> Any:
