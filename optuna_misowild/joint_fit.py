@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 # Length scales of the starts that need no earlier fit.
 _DEFAULT_LENGTH_SCALES = (0.5, 0.18)
-# L-BFGS-B iterations from each of several starts, and from the best or the only one.
+# L-BFGS-B iterations from each of several starts, and by default from the best or the only one.
 _SHORT = 15
-_LONG = 25
+N_ITERATIONS = 25
 
 
 def shared_offsets(
@@ -76,6 +76,7 @@ def fit_joint(
     from_defaults: bool = True,
     max_points: int = 300,
     min_scale: float = 0.0,
+    n_iterations: int = N_ITERATIONS,
 ) -> JointGaussianProcess:
     """Fit the joint model: maximum a posteriori hyperparameters by L-BFGS-B.
 
@@ -90,6 +91,7 @@ def fit_joint(
         max_points: With more observations than this, the hyperparameters are fitted on a subset
             (see :func:`subset`). The model is conditioned on all of them in any case.
         min_scale: The least standard deviation that values are standardised by.
+        n_iterations: Of L-BFGS-B, from the best or the only start.
     """
     n, d = X.shape
     n_sources = len(offsets)
@@ -106,7 +108,7 @@ def fit_joint(
         density = JointPosteriorDensity(
             X[rows], source[rows], targets[rows], n_sources, categorical
         )
-        hyperparameters = _maximum_a_posteriori(density, starts, d, n_sources)
+        hyperparameters = _maximum_a_posteriori(density, starts, d, n_sources, n_iterations)
     return JointGaussianProcess(
         X=X,
         source=source,
@@ -156,6 +158,7 @@ def _maximum_a_posteriori(
     starts: Sequence[JointHyperparameters],
     d: int,
     n_sources: int,
+    n_iterations: int,
 ) -> JointHyperparameters:
     """Return the best hyperparameters found: a short climb from every start, a long one after."""
     from scipy.optimize import minimize
@@ -176,7 +179,7 @@ def _maximum_a_posteriori(
     thetas = [start.to_vector() for start in starts]
     if len(thetas) > 1:
         thetas = [min((climb(theta, _SHORT) for theta in thetas), key=lambda pair: pair[0])[1]]
-    value, theta = climb(thetas[0], _LONG)
+    value, theta = climb(thetas[0], n_iterations)
     if not np.isfinite(value):
         warnings.warn(
             "The joint model could not be fitted; it uses its default hyperparameters.",

@@ -10,7 +10,6 @@ import pytest
 from robust_observations import LINE
 from robust_observations import METHOD
 from robust_observations import SQUARE
-from robust_observations import Array
 from robust_observations import example
 from robust_observations import objective
 from robust_observations import observe
@@ -82,21 +81,6 @@ def test_what_is_remembered_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> 
     again = propose(example(n=43))
     assert again.source == expected.source
     np.testing.assert_array_equal(again.x, expected.x)
-
-
-def test_bad_mode_is_left_at_the_next_restart(monkeypatch: pytest.MonkeyPatch) -> None:
-    starts = []
-    fit = robust_model.fit_joint
-
-    def spy(X: Array, *args: Any, **kwargs: Any) -> Any:
-        starts.append((len(X), kwargs.get("from_defaults", True)))
-        return fit(X, *args, **kwargs)
-
-    monkeypatch.setattr(robust_model, "fit_joint", spy)
-    for n in (16, 17, 23, 24):
-        METHOD.fit(example(seed=5, n=n), SQUARE)
-    # Of the objective, and of the costs.
-    assert starts[::2] == starts[1::2] == [(16, True), (17, False), (23, False), (24, True)]
 
 
 def test_fixed_coordinates_and_sources_are_respected() -> None:

@@ -147,11 +147,11 @@ class RobustMethod:
             categorical=domain.categorical,
         )
         mean = joint.predict_mean(X[valued])
-        lowest = int(np.argmin(mean)) if len(mean) else None
+        ranked = valued[np.argsort(mean, kind="stable")]
 
         first = observations.valued(0)
         single, odds = None, np.inf
-        if len(first) >= self.n_mixture:
+        if self.n_mixture <= len(first) < len(valued):  # Of one source, it would be the same.
             single = fit_single(X[first], y[first], domain.categorical)
             odds = log_odds(joint, single)
 
@@ -176,8 +176,9 @@ class RobustMethod:
             single=single,
             log_odds=odds,
             cost=cost,
-            incumbent=joint.mean if lowest is None else float(mean[lowest]),
-            x_plus=np.full(domain.d, 0.5) if lowest is None else X[valued[lowest]],
+            incumbent=float(mean.min()) if len(mean) else joint.mean,
+            x_plus=X[ranked[0]] if len(mean) else np.full(domain.d, 0.5),
+            ranked=X[ranked],
             best=float(y[first].min(initial=np.inf)),
             alpha=cooling_exponent(paid, observations.initial_spent, budget),
             max_cost_ratio=self.max_cost_ratio,
@@ -366,9 +367,6 @@ class RobustMethod:
 
         An old query gives way to x⁺ on the preferred source if that may be, else to least_known.
         """
-        valued = np.flatnonzero(observations.has_value)
-        mean = model.joint.predict_mean(observations.X[valued])
-        starts = observations.X[valued[np.argsort(mean, kind="stable")[:_N_STARTS]]]
         queried = {s: observations.X[observations.source == s] for s in sources}
 
         def best(model: RobustModel) -> Maximum:
@@ -376,7 +374,7 @@ class RobustMethod:
                 RobustAcquisition(model, sources),
                 domain,
                 rng=rng,
-                starts=starts,
+                starts=model.ranked[:_N_STARTS],
                 fixed=fixed,
                 n_candidates=_N_CANDIDATES,
                 # In a finite space, what is left is better than what is known.

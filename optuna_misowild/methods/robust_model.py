@@ -18,6 +18,7 @@ from optuna_misowild.cost import log_costs
 from optuna_misowild.cost import typical_cost
 from optuna_misowild.gp import fit_gp
 from optuna_misowild.gp_likelihood import regularising_prior
+from optuna_misowild.joint_fit import N_ITERATIONS
 from optuna_misowild.joint_fit import fit_joint
 from optuna_misowild.joint_fit import shared_offsets
 from optuna_misowild.joint_likelihood import SMOOTHNESS
@@ -30,6 +31,14 @@ if TYPE_CHECKING:
     from optuna_misowild.gp import GaussianProcess
     from optuna_misowild.joint import JointGaussianProcess
     from optuna_misowild.observations import Observations
+
+
+# From so many observations on, the hyperparameters stay from one restart of their search to the
+# next: those of the objective, where more depends on them, and those of the costs.
+_MANY_VALUES = 128
+_MANY_COSTS = 48
+# Restarts become so rare that one in so many observations is new at each.
+_NEW = 16
 
 
 @dataclass(frozen=True)
@@ -46,6 +55,8 @@ class RobustModel:
         cost: The joint model of the log costs.
         incumbent: μ⁺, the lowest posterior mean of f_1 at an evaluated location.
         x_plus: x⁺, this location, shape (d,).
+        ranked: All evaluated locations, those of the lowest posterior mean of f_1 first, shape
+            (n, d).
         best: min y_1, the lowest value of source 0; inf if it has none.
         alpha: α, the exponent of the costs.
         max_cost_ratio: Other sources are excluded where they cost more than this times source 0.
@@ -58,6 +69,7 @@ class RobustModel:
     cost: JointLogCost
     incumbent: float
     x_plus: NDArray[np.float64]
+    ranked: NDArray[np.float64]
     best: float
     alpha: float
     max_cost_ratio: float
@@ -234,12 +246,15 @@ def fit_in_order(
     restart_every: int,
     categorical: NDArray[np.bool_],
     min_scale: float = 0.0,
+    many: int = _MANY_VALUES,
 ) -> JointGaussianProcess:
     """Fit a joint model as a function of the observations alone.
 
     The search for hyperparameters starts from what the defaults lead to for the first
     k·restart_every observations, k as large as possible: so it costs little while
     these are remembered, it is the same in every process, and a bad mode is left again.
+    Of many observations the last few change little: the search ends there, the model is
+    conditioned on them, and restarts become rare.
 
     Args:
         X: Locations, shape (n, d), in the order of the trials.
@@ -250,16 +265,30 @@ def fit_in_order(
         restart_every: Number of observations from one restart to the next.
         categorical: Shape (d,).
         min_scale: The least standard deviation that values are standardised by.
+        many: Number of observations from which on hyperparameters stay between restarts.
     """
 
     def part(n: int) -> tuple[NDArray[np.float64], NDArray[np.int_], NDArray[np.float64]]:
         return X[:n], source[:n], y[:n]
 
     n = len(X)
-    n_checkpoint = n - n % restart_every or n
-    start = _fit_from_defaults(*part(n_checkpoint), n_sources, n_initial, categorical, min_scale)
+    every = restart_every * max(1, n // (_NEW * restart_every))
+    n_checkpoint = n - n % every or n
+    is_settled = n_checkpoint >= many
+    start = _fit_from_defaults(
+        *part(n_checkpoint),
+        n_sources,
+        n_initial,
+        categorical,
+        min_scale,
+        2 * N_ITERATIONS if is_settled else N_ITERATIONS,
+    )
     if n_checkpoint == n:
         return start
+    # A source that is new has its offset to be found.
+    if is_settled and np.isin(source[n_checkpoint:], source[:n_checkpoint]).all():
+        latest = slice(n_checkpoint, None)
+        return start.condition(X[latest], source[latest], y[latest])
     return fit_joint(
         X,
         source,
@@ -281,9 +310,17 @@ def _fit_from_defaults(
     n_initial: int,
     categorical: NDArray[np.bool_],
     min_scale: float,
+    n_iterations: int,
 ) -> JointGaussianProcess:
-    offsets = shared_offsets(X, source, y, n_sources=n_sources, limit=n_initial)
-    return fit_joint(X, source, y, offsets=offsets, categorical=categorical, min_scale=min_scale)
+    return fit_joint(
+        X,
+        source,
+        y,
+        offsets=shared_offsets(X, source, y, n_sources=n_sources, limit=n_initial),
+        categorical=categorical,
+        min_scale=min_scale,
+        n_iterations=n_iterations,
+    )
 
 
 def fit_costs(
@@ -309,6 +346,7 @@ def fit_costs(
         restart_every=restart_every,
         categorical=categorical,
         min_scale=MIN_LOG_SCALE,
+        many=_MANY_COSTS,
     )
     return JointLogCost(joint)
 
