@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 from optuna.trial import TrialState
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from examples.benchmarks import footprint
 from examples.benchmarks.study import Session
 from examples.benchmarks.study import Task
+from optuna_misowild.joint_fit import fit_joint
 
 
 def test_session_goes_on_with_a_study_on_all_sources() -> None:
@@ -110,6 +113,41 @@ def test_check_fails_when_suggestions_are_slow_again_and_again(
     assert outcome == passed
     assert f"ratio {ratio:.2f}" in text
     assert attempts == [["gp", "robust"]] * 3
+
+
+def test_bound_counts_what_the_models_compute(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("torch")
+    from examples.benchmarks import bound
+
+    monkeypatch.setattr(bound.speed, "one_thread", lambda: None)
+    monkeypatch.setattr(
+        sys, "argv", ["bound", "--n", "40", "--sources", "2", "--suggestions", "2"]
+    )
+    bound.main()
+    rows = {
+        cells[1].strip(): [cell.strip() for cell in cells[2:-1]]
+        for line in capsys.readouterr().out.splitlines()
+        if len(cells := line.split("|")) > 2
+    }
+    for label in ("conditioning", "posterior of the candidates", "climbs"):
+        spent, _, kernel_values, least = map(float, rows[label])
+        assert 0.0 < least < spent and kernel_values > 0.0
+    total, *_, least = (float(cell) for cell in rows["together"] if cell)
+    assert 0.0 < least < total
+
+
+def test_products_are_counted_by_hand() -> None:
+    pytest.importorskip("torch")
+    from examples.benchmarks import bound
+
+    X, source = np.random.default_rng(0).random((5, 2)), np.array([0, 0, 0, 1, 1])
+    model = fit_joint(X, source, X[:, 0], offsets=np.zeros(2))
+    # 5·5 values of the kernel and, within the other source, 2·2.
+    assert bound.of_conditioning(model) == (pytest.approx(2 / 3 * 5**3), 29)
+    # For each of three: triangular for f_1; for δ_2, the last two rows, a product of 2 by 2.
+    assert bound.of_posterior(model, X[:3]) == (3 * (25 + 2 * 2 * 2), 3 * 7)
 
 
 def test_footprint_is_that_of_a_new_process() -> None:
