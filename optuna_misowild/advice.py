@@ -72,6 +72,7 @@ class Advice:
     def before_suggestion(self, view: StudyView) -> None:
         """Say what the trials so far tell."""
         self._malformed(view.study, view.trials)
+        self._other_preferred_source(view)
         self._other_cost_attr(view)
         self._spent_budget(view)
         self._dropped_sources(view)
@@ -98,6 +99,33 @@ class Advice:
         said = missing_source(self._settings, trial, trials)
         if said is not None and self._once.first(study, "missing source"):
             records.logger.warning(said)
+
+    def _other_preferred_source(self, view: StudyView) -> None:
+        """Warn where earlier trials are marked by another preferred source.
+
+        Finished trials cannot be marked anew.
+        """
+        sources = view.sources
+        if sources.distribution is None or not self._once.first(view.study, "preferred source"):
+            return
+        marked = [
+            trial
+            for trial in view.trials
+            if trial.state == TrialState.COMPLETE and records.SOURCE_INDEX_ATTR in trial.user_attrs
+        ]
+        wrong = [
+            trial.number
+            for trial in marked
+            if (trial.user_attrs[records.SOURCE_INDEX_ATTR] == 0)
+            != (sources.of_trial(trial.params) == 0)
+        ]
+        if wrong:
+            records.logger.warning(
+                f"The preferred source is {sources.choices[0]!r}, but it was another when "
+                f"{len(wrong)} of the trials so far have run, such as trial {wrong[0]}. "
+                "`study.best_trial` and `study.best_params` go by that and may be of another "
+                "source: read the result with `recommend(study)`."
+            )
 
     def _dropped_sources(self, view: StudyView) -> None:
         if not isinstance(self._method, RobustMethod):
