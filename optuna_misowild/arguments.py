@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import math
 from numbers import Integral
 from numbers import Real
+import reprlib
 from typing import Any
 
 
@@ -29,10 +30,14 @@ def number(name: str, value: Any, *, positive: bool) -> float:
     """Return a finite number that is positive, or at least 0."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"`{name}` must be a number, but got {value!r}.")
-    if not math.isfinite(value) or value < 0 or (positive and value == 0):
+    try:
+        number = float(value)
+    except OverflowError:  # Of an integer that no float is as large as.
+        number = math.inf
+    if not math.isfinite(number) or number < 0 or (positive and number == 0):
         wanted = "positive" if positive else "0 or more"
-        raise ValueError(f"`{name}` must be finite and {wanted}, but got {value!r}.")
-    return float(value)
+        raise ValueError(f"`{name}` must be finite and {wanted}, but got {reprlib.repr(value)}.")
+    return number
 
 
 def integer(name: str, value: Any, *, least: int) -> int:

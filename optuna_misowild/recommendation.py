@@ -13,7 +13,7 @@ import numpy as np
 from optuna.study import StudyDirection
 
 from optuna_misowild.records import is_feasible
-from optuna_misowild.study_sampler import sampler_of
+from optuna_misowild.study_sampler import given_or_own
 from optuna_misowild.threads import single_blas_thread
 
 
@@ -67,11 +67,11 @@ def recommend(study: Study, *, sampler: MethodSampler | None = None) -> Recommen
             parameter and the preferred source that the trials record.
 
     Raises:
+        TypeError: If an argument has the wrong type.
         ValueError: If no trial that the method learns from has finished with a value;
             cost-cooling learns from the preferred source only.
     """
-    if sampler is None:
-        sampler = sampler_of(study)
+    sampler = given_or_own(sampler, study)
     view = sampler.view(study)
     feasible = {t.number for t in view.trials if is_feasible(t, view.sources.name)}
     seen = view.observations

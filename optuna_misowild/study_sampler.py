@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from typing import Any
 
+import optuna
 from optuna.distributions import CategoricalDistribution
 from optuna.samplers import PartialFixedSampler
 
@@ -40,6 +41,21 @@ def sampler_of(study: Study) -> MethodSampler:
     )
 
 
+def given_or_own(sampler: MethodSampler | None, study: Study) -> MethodSampler:
+    """Return the sampler that a user has given, or the study's, see :func:`sampler_of`.
+
+    Raises:
+        TypeError: If it is none of ours, or the study is no study.
+    """
+    if sampler is not None and not isinstance(sampler, MethodSampler):
+        raise TypeError(
+            "`sampler` must be a MisoWildSampler, a CarboCoolingSampler or None, but got "
+            f"{sampler!r}."
+        )
+    _require_study(study)
+    return sampler_of(study) if sampler is None else sampler
+
+
 def cost_attr_of(study: Study) -> str:
     """Return the user attribute that holds the costs: the sampler's if it is one of ours."""
     own = own_sampler_of(study)
@@ -47,11 +63,21 @@ def cost_attr_of(study: Study) -> str:
 
 
 def own_sampler_of(study: Study) -> MethodSampler | None:
-    """Return the study's sampler if it is one of ours, also within a ``PartialFixedSampler``."""
+    """Return the study's sampler if it is one of ours, also within a ``PartialFixedSampler``.
+
+    Raises:
+        TypeError: If it is no study.
+    """
+    _require_study(study)
     sampler = study.sampler
     if isinstance(sampler, PartialFixedSampler):
         sampler = sampler._base_sampler
     return sampler if isinstance(sampler, MethodSampler) else None
+
+
+def _require_study(study: Any) -> None:
+    if not isinstance(study, optuna.Study):
+        raise TypeError(f"`study` must be an Optuna study, but got {study!r}.")
 
 
 def _recorded_source(trials: Sequence[FrozenTrial]) -> tuple[str, Any]:

@@ -14,11 +14,10 @@ from optuna.study import StudyDirection
 from optuna.trial import TrialState
 
 from optuna_misowild import records
-from optuna_misowild.base_sampler import MethodSampler
 from optuna_misowild.outliers import clip_outliers
 from optuna_misowild.recommendation import recommend
 from optuna_misowild.space import from_unit
-from optuna_misowild.study_sampler import sampler_of
+from optuna_misowild.study_sampler import given_or_own
 from optuna_misowild.visualization._plotly import colors
 from optuna_misowild.visualization._plotly import go
 from optuna_misowild.visualization.names import distinct
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from optuna.study import Study
     from optuna.trial import FrozenTrial
 
+    from optuna_misowild.base_sampler import MethodSampler
     from optuna_misowild.model import Model
     from optuna_misowild.recommendation import Recommendation
 
@@ -67,15 +67,8 @@ class Look:
     """
 
     def __init__(self, study: Study, sampler: MethodSampler | None = None) -> None:
-        if not isinstance(study, optuna.Study):
-            raise TypeError(f"`study` must be an Optuna study, but got {study!r}.")
-        if sampler is not None and not isinstance(sampler, MethodSampler):
-            raise TypeError(
-                "`sampler` must be a MisoWildSampler, a CarboCoolingSampler or None, but got "
-                f"{sampler!r}."
-            )
         self.study = study
-        self.sampler = sampler_of(study) if sampler is None else sampler
+        self.sampler = given_or_own(sampler, study)
         self.view = self.sampler.view(study)
 
     # The sources.
