@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from collections.abc import Iterable
 import math
 from typing import Any
 
 import optuna
+from optuna.trial import TrialState
 import plotly.graph_objects as go
 
 
@@ -65,6 +67,30 @@ def study_of(
     return study
 
 
+def told(
+    rows: Iterable[tuple[str, float, float | None, float | None]],
+    *,
+    sources: tuple[str, ...] = SOURCES,
+    direction: str = "minimize",
+) -> optuna.Study:
+    """A study of trials that are told: source, x, value (None: failed), cost (None: unknown)."""
+    study = optuna.create_study(direction=direction)
+    for source, x, value, cost in rows:
+        study.add_trial(
+            optuna.create_trial(
+                state=TrialState.FAIL if value is None else TrialState.COMPLETE,
+                params={"source": source, "x": x},
+                distributions={
+                    "source": optuna.distributions.CategoricalDistribution(sources),
+                    "x": optuna.distributions.FloatDistribution(0.0, 1.0),
+                },
+                value=value,
+                user_attrs={} if cost is None else {"cost": cost},
+            )
+        )
+    return study
+
+
 def running(study: optuna.Study) -> optuna.Study:
     """The same study with another trial that has just begun, and one with its parameters."""
     study.ask()
@@ -88,6 +114,23 @@ def with_value(study: optuna.Study, value: float) -> optuna.Study:
     trial = study.trials[0]
     study.add_trial(
         optuna.create_trial(params=trial.params, distributions=trial.distributions, value=value)
+    )
+    return study
+
+
+def infeasible_best() -> optuna.Study:
+    """A study whose best value, of the preferred source, does not meet a constraint."""
+    study = study_of(10)
+    trial = study.trials[0]
+    key = "constraints:mine" if hasattr(optuna.Trial, "set_constraint") else "constraints"
+    value = 1.0 if key != "constraints" else [1.0, 0.0]
+    study.add_trial(
+        optuna.create_trial(
+            params={**trial.params, "source": "full"},
+            distributions=trial.distributions,
+            value=-99.0,
+            system_attrs={key: value},
+        )
     )
     return study
 
@@ -118,4 +161,5 @@ def misleading_study(n_right: int = 10) -> optuna.Study:
 
 
 def traces(figure: go.Figure, name: str, mode: str | None = None) -> list[Any]:
-    return [t for t in figure.data if t.name == name and (mode is None or t.mode == mode)]
+    named = [trace for trace in figure.data if trace.name == name]
+    return [t for t in named if mode is None or getattr(t, "mode", None) == mode]

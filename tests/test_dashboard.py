@@ -265,7 +265,7 @@ def test_the_table_of_trials(study: optuna.Study, address: str, browser: Any) ->
 
 def test_no_letters_lie_on_others_in_the_frames_of_the_page(browser: Any, tmp_path: Path) -> None:
     figures = []
-    for decades in (2, 4):
+    for decades in (0.4, 2, 4):
 
         def space(trial: optuna.Trial, high: float = 10.0**decades) -> float:
             x, y = (trial.suggest_float(name, 1.0 / high, high, log=True) for name in "xy")
@@ -275,7 +275,7 @@ def test_no_letters_lie_on_others_in_the_frames_of_the_page(browser: Any, tmp_pa
         publish(study)
         attributes = study._storage.get_study_system_attrs(study._study_id)
         figures += map(pio.from_json, get_plotly_graph_objects(attributes).values())
-    assert len(figures) == 2 * len(FIGURES)
+    assert len(figures) == 3 * len(FIGURES)
     # What is larger than the page's frame would be cut off.
     assert {(f.layout.width, f.layout.height) for f in figures} == {(None, None)}
     frame = {"default_width": "640px", "default_height": "450px", "full_html": False}

@@ -14,7 +14,6 @@ from optuna.distributions import FloatDistribution
 from optuna.distributions import IntDistribution
 
 from optuna_misowild.space import from_unit
-from optuna_misowild.space import n_values
 from optuna_misowild.visualization.names import distinct
 from optuna_misowild.visualization.names import shorten
 
@@ -62,14 +61,9 @@ class Axis:
 
     def values(self, limit: int) -> list[Any]:
         """Return at most ``limit`` values over the whole range; all choices of a category."""
-        count = n_values(self.distribution)
-        if self.is_categorical or (count is not None and count <= limit):
-            assert count is not None
-            limit = count
-        if count is None:
-            units = np.linspace(0.0, 1.0, limit)
-        else:  # Each value has an equal share of the range.
-            units = (np.arange(limit) + 0.5) / limit
+        if isinstance(self.distribution, CategoricalDistribution):
+            limit = len(self.distribution.choices)
+        units = np.linspace(0.0, 1.0, limit)
         return list(dict.fromkeys(from_unit(self.distribution, u) for u in units))
 
     def place(self, value: Any) -> Any:
@@ -108,8 +102,7 @@ class Axis:
         if narrow:
             properties |= {"tickangle": 0, "ticklabeloverflow": "hide past domain"}
         if distribution.log:
-            # Powers of ten only, where there is little room.
-            properties |= {"exponentformat": "power", "dtick": _step(low, high, narrow=narrow)}
+            properties |= {"exponentformat": "power", **_numbers(low, high, narrow=narrow)}
         return properties
 
 
@@ -125,13 +118,26 @@ def log_ticks(low: float, high: float) -> list[float]:
     return [step * 10.0**power for power in powers for step in steps]
 
 
-def _step(low: float, high: float, *, narrow: bool) -> int:
-    """Return how many powers of ten lie between labels: of about five, or of three inside."""
-    end = _END * (high - low)
-    inside = math.floor(high - end) - math.ceil(low + end) + 1
-    if narrow and inside > 1:
-        return math.ceil(inside / 3)
-    return max(1, math.ceil((high - low) / 5.0))
+def _numbers(low: float, high: float, *, narrow: bool) -> dict[str, Any]:
+    """Return where a logarithmic axis has numbers: at powers of ten, if it has at least two.
+
+    About five of them, or three inside a narrow axis, which else has two other numbers.
+    """
+    end = _END * (high - low) if narrow else 0.0
+    n_powers = math.floor(high - end) - math.ceil(low + end) + 1
+    if n_powers > 1:
+        return {"dtick": math.ceil(n_powers / 3 if narrow else (high - low) / 5.0)}
+    powers = range(math.floor(low), math.ceil(high) + 1)
+    ticks = [d * 10.0**power for power in powers for d in (range(1, 10) if narrow else (1, 2, 5))]
+    # These labels are longer, so that they stick out a little.
+    reach = (high - low) / 2.0 - 1.5 * end + 1e-9
+    ticks = [tick for tick in ticks if abs(math.log10(tick) - (low + high) / 2.0) < reach]
+    if len(ticks) < 2:
+        return {"nticks": 2 if narrow else 5}  # Those that plotly chooses.
+    if narrow:
+        ticks = [ticks[0], ticks[-1]]
+    texts = [f"{tick:g}".replace("e-0", "e-") for tick in ticks]
+    return {"tickvals": ticks, "ticktext": texts, "ticklabeloverflow": "allow"}
 
 
 def chosen_axes(look: Look, params: Sequence[str] | None) -> list[Axis]:
