@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import io
+import logging
+import re
 from typing import Any
 
 import optuna
@@ -8,6 +10,7 @@ import pytest
 
 from optuna_misowild import CostBudgetCallback
 from optuna_misowild import CostProgressBar
+from optuna_misowild import MisoWildSampler
 
 
 class Terminal(io.StringIO):
@@ -65,6 +68,48 @@ def test_more_than_the_budget_is_no_more_than_a_full_bar(monkeypatch: pytest.Mon
     last = terminal.getvalue().split("\r")[-1]
     assert "100%|" in last
     assert f"cost {cost:g}/3" in last
+
+
+def test_a_study_with_one_source_that_takes_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = redirected(monkeypatch, Terminal())
+    study = optuna.create_study(sampler=MisoWildSampler(seed=0))
+    with CostProgressBar() as bar:
+        study.optimize(lambda t: t.suggest_float("x", 1.0, 2.0), n_trials=2, callbacks=[bar])
+    last = terminal.getvalue().split("\r")[-1]
+    assert re.match(r"cost \S+ s, best: 1\.\d+ \[", last)
+
+
+def test_the_sampler_that_is_given_tells_the_preferred_source(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    terminal = redirected(monkeypatch, Terminal())
+    bar = CostProgressBar(sampler=MisoWildSampler(preferred_source="cheap"))
+    study = optimized(bar)
+    shown = terminal.getvalue().split("\r")
+    source = study.trials[-1].params["source"]
+    best = min(t.value for t in study.trials if t.params["source"] == "cheap" and t.value)
+    assert f", source {source}, best on cheap: {best:.6g}" in shown[-1]
+    terminal.truncate(0)
+    study = optuna.create_study()
+    study.enqueue_trial({"source": "full"})
+    with bar:  # Once more.
+        study.optimize(objective, n_trials=1, callbacks=[bar])
+    assert "source full, best on cheap: none yet" in terminal.getvalue()
+    assert terminal.getvalue().endswith("\n")
+
+
+def test_messages_stand_above_the_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = redirected(monkeypatch, Terminal())
+    logger = optuna.logging.get_logger("optuna")
+    handler = logging.StreamHandler(terminal)
+    logger.addHandler(handler)
+    try:
+        optimized(CostProgressBar())
+    finally:
+        logger.removeHandler(handler)
+    messages = [f"Trial {number} finished" for number in range(6)]
+    lines = re.split(r"[\r\n]", terminal.getvalue())
+    assert [line[:16] for line in lines if "finished" in line] == messages
 
 
 def test_it_is_quiet_where_there_is_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:

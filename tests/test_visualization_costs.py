@@ -11,7 +11,9 @@ import optuna
 from optuna.trial import TrialState
 import pytest
 from studies_to_see import SOURCES
+from studies_to_see import infeasible_best
 from studies_to_see import study_of
+from studies_to_see import told
 from studies_to_see import traces
 from studies_to_see import with_value
 
@@ -48,7 +50,10 @@ def test_a_lucky_value_of_a_cheap_source_is_no_result() -> None:
     (line,) = traces(figure, "Best on full")
     assert min(line.y) > -2.0
     (points,) = traces(figure, "tenth")
-    assert -9.0 in points.y
+    assert points.y == tuple(
+        t.value for t in study.trials if t.params["source"] == "tenth" and t.value is not None
+    )
+    assert any("value: -9<br>" in text for text in points.text)
     assert points.marker.size < traces(figure, "full")[0].marker.size
 
 
@@ -59,7 +64,22 @@ def test_the_history_compares_studies_by_name() -> None:
     assert [line.name for line in lines] == ["a", "b"]
     for line, study in zip(lines, studies.values(), strict=True):
         assert line.x[-1] == pytest.approx(cumulated_cost(study))
+    assert len({line.line.color for line in lines}) == 2
+    for points, line, study in zip(figure.data[::2], lines, studies.values(), strict=True):
+        assert points.marker.color == line.line.color
+        full = [trial.value for trial in study.trials if trial.params["source"] == "full"]
+        assert points.y == tuple(value for value in full if value is not None)
     assert len(plot_cost_history([*studies.values()]).data) == 4
+
+
+def test_a_comparison_leaves_out_what_is_no_result(caplog: pytest.LogCaptureFixture) -> None:
+    one, other = infeasible_best(), told([("half", 0.5, 1.0, 1.0)])
+    figure = plot_cost_history({"one": one, "other": other})
+    assert [trace.name for trace in figure.data] == ["one", "one"]
+    assert min(figure.data[0].y) > -2.0
+    assert "The study 'other' has no value of its preferred source yet." in caplog.text
+    empty = plot_cost_history([other])
+    assert "No study has a value" in empty.layout.annotations[0].text
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
@@ -90,6 +110,9 @@ def test_an_extreme_value_does_not_flatten_the_history() -> None:
     low, high = figure.layout.yaxis.range
     assert low < study.best_value < high < 10.0
     assert "2 worse values lie outside" in figure.layout.title.text
+    values = [1.0, 2.0, 3.0, 2.5, 1.5, 1e30]
+    figure = plot_cost_history(told([("full", 0.1, value, 1.0) for value in values]))
+    assert "<sup>1 worse value lies outside;" in figure.layout.title.text
     assert plot_cost_history(study_of(20)).layout.yaxis.range is None
 
 
@@ -107,28 +130,19 @@ def test_a_line_that_falls_by_little_is_seen_to_fall(sign: float) -> None:
 
 
 def test_what_the_user_has_constrained_is_no_result() -> None:
-    study = study_of(10)
-    trial = study.trials[0]
-    key = "constraints:mine" if hasattr(optuna.Trial, "set_constraint") else "constraints"
-    value = 1.0 if key != "constraints" else [1.0, 0.0]
-    study.add_trial(
-        optuna.create_trial(
-            params={**trial.params, "source": "full"},
-            distributions=trial.distributions,
-            value=-99.0,
-            system_attrs={key: value},
-        )
-    )
-    figure = plot_cost_history(study)
+    figure = plot_cost_history(infeasible_best())
     assert min(traces(figure, "Best on full")[0].y) > -2.0
     assert traces(figure, "Infeasible Trial")[0].y == (-99.0,)
     assert -99.0 not in traces(figure, "full")[0].y
+    colors = {trace.marker.color for trace in figure.data if trace.mode == "markers"}
+    assert len(colors) == 4
+    assert traces(figure, "Best on full")[0].line.color == traces(figure, "full")[0].marker.color
 
 
 def test_usage_counts_queries_and_costs() -> None:
     study = study_of(30)
     figure = plot_source_usage(study)
-    total = 0.0
+    total, seen = 0.0, []
     for source in SOURCES:
         own = [trial for trial in study.trials if trial.params["source"] == source]
         points, area, queries, costs = sorted(
@@ -136,12 +150,30 @@ def test_usage_counts_queries_and_costs() -> None:
         )
         assert len(points.x) == len(own) == queries.x[0]
         assert points.x == tuple(trial.number + 1 for trial in own)
-        cost = sum(trial.user_attrs["cost"] for trial in own)
-        assert area.y[-1] == pytest.approx(cost)
-        assert costs.y[0] == pytest.approx(cost)
+        paid = [(trial in own) * trial.user_attrs["cost"] for trial in study.trials]
+        assert area.x == tuple(range(1, 31))
+        np.testing.assert_allclose(area.y, np.cumsum(paid))
+        assert costs.y[0] == pytest.approx(sum(paid))
         total += area.y[-1]
+        # What a trial has cost is paid at once, on top of what the other sources have cost.
+        assert (area.line.shape, area.stackgroup) == ("hv", "cost")
+        share = f"{sum(paid) / cumulated_cost(study):.0%}"
+        assert costs.text == (f"{sum(paid):.3g}<br>{share}",)
+        assert queries.text == (str(len(own)),)
+        colors = [points.marker.color, area.line.color, queries.marker.color, costs.marker.color]
+        assert len(set(colors)) == 1
+        seen.append(colors[0])
+        assert [text.split("<br>")[0] for text in points.text] == [
+            f"<b>Trial {trial.number}</b>" for trial in own
+        ]
+    assert len(set(seen)) == 3
     assert total == pytest.approx(cumulated_cost(study))
-    assert figure.layout.yaxis.range == (2.5, -0.5)  # The preferred source is at the top.
+    layout = figure.layout
+    assert layout.yaxis.range == (2.5, -0.5)  # The preferred source is at the top.
+    assert layout.xaxis4.categoryarray == SOURCES  # And to the left.
+    assert layout.xaxis.range == (0, 31)
+    assert layout.yaxis3.range[1] > total
+    assert layout.yaxis3.title.text == "Cumulated Cost"
 
 
 def test_each_of_many_sources_has_its_own_colour() -> None:
@@ -190,14 +222,52 @@ def test_a_value_that_is_only_twice_as_bad_is_shown() -> None:
 
 
 def test_usage_shows_how_trials_ended() -> None:
-    study = study_of(21, sources=())
-    symbols = plot_source_usage(study).data[0].marker.symbol
-    states = [trial.state for trial in study.trials]
-    assert states.count(TrialState.FAIL) == symbols.count("x") == 3
-    assert states.count(TrialState.PRUNED) == symbols.count("circle-open") == 3
+    study = study_of(21)
+    for source in SOURCES:
+        own = [trial for trial in study.trials if trial.params["source"] == source]
+        (points,) = traces(plot_source_usage(study), source, "markers")
+        symbols = {"COMPLETE": "circle", "PRUNED": "circle-open", "FAIL": "x"}
+        assert points.marker.symbol == tuple(symbols[trial.state.name] for trial in own)
+        for text, trial in zip(points.text, own, strict=True):
+            value = trial.value
+            ended = f"state: {trial.state.name}" if value is None else f"value: {value:.6g}"
+            assert f"<br>{ended}<br>" in text
+            assert f"cost: {trial.user_attrs['cost']:.4g}" in text
+
+
+def test_usage_of_what_is_running_or_has_an_unknown_cost() -> None:
+    study = told([("full", 0.1, 1.0, 2.0), ("half", 0.2, 1.0, None), ("half", 0.3, None, 0.5)])
+    study.ask(dict(study.trials[0].distributions))
+    figure = plot_source_usage(study)
+    half = sorted(traces(figure, "half"), key=lambda trace: (trace.type == "bar", trace.yaxis))
+    assert half[0].x == (2, 3)
+    assert half[1].y == (0.0, 0.0, 0.5)
+    assert half[3].text == ("0.5<br>20%",)
+
+
+def test_what_a_pruned_trial_has_reported_is_no_result() -> None:
+    study = optuna.create_study()
+
+    def objective(trial: optuna.Trial) -> float:
+        trial.report(-9.0, 1)
+        raise optuna.TrialPruned
+
+    study.add_trial(optuna.create_trial(value=1.0))
+    study.optimize(objective, n_trials=1)
+    assert study.trials[1].value == -9.0
+    assert [trace.y for trace in plot_cost_history(study).data] == [(1.0,), (1.0, 1.0)]
 
 
 def test_unit_of_costs() -> None:
-    assert plot_cost_history(study_of(5)).layout.xaxis.title.text == "Cumulated Cost"
-    timed = plot_cost_history(study_of(5, costs=False))
-    assert timed.layout.xaxis.title.text == "Cumulated Cost (s)"
+    own, timed = study_of(5), study_of(5, costs=False)
+    unknown = told([("full", 0.5, 1.0, None)])
+    for study, title in (
+        (own, "Cumulated Cost"),
+        (timed, "Cumulated Cost (s)"),
+        (unknown, "Cumulated Cost"),
+        ({"own": own, "timed": timed}, "Cumulated Cost"),
+        ({"timed": timed, "again": timed}, "Cumulated Cost (s)"),
+    ):
+        axis = plot_cost_history(study).layout.xaxis
+        assert (axis.title.text, axis.rangemode) == (title, "tozero")
+    assert plot_source_usage(timed).layout.yaxis3.title.text == "Cumulated Cost (s)"

@@ -16,7 +16,6 @@ from studies_to_see import with_value
 
 from optuna_misowild import MisoWildSampler
 from optuna_misowild import recommend
-from optuna_misowild.visualization import plot_acquisition
 from optuna_misowild.visualization import plot_cost_model
 from optuna_misowild.visualization import plot_discrepancy
 from optuna_misowild.visualization import plot_objective_model
@@ -131,12 +130,8 @@ def test_colours_of_discrepancies_have_zero_in_the_middle() -> None:
     # Whichever end is the farther one.
     assert axes[0].cmin == -axes[0].cmax == pytest.approx(-axes[1].cmax)
     assert axes[1].cmin == -axes[1].cmax < 0.0
-
-
-def test_an_acquisition_next_to_nothing_does_not_flatten_the_rest() -> None:
-    figure = plot_acquisition(misleading_study(), sampler=MisoWildSampler(seed=0))
-    shown = [y for trace in figure.data if trace.mode == "lines" for y in trace.y if y is not None]
-    assert max(shown) - min(shown) <= 20.1  # e^20 times less for the money is nothing.
+    # Low values flatter in a study that minimises, high ones in one that maximises.
+    assert [axis.reversescale for axis in axes] == [False, True]
 
 
 def test_a_category_makes_a_heat_map() -> None:
@@ -147,10 +142,15 @@ def test_a_category_makes_a_heat_map() -> None:
 
 
 def test_discrepancy_takes_out_what_is_the_same_everywhere() -> None:
-    figure = plot_discrepancy(misleading_study())
+    sampler = MisoWildSampler()
+    rho = sampler.model(misleading_study()).rho
+    figure = plot_discrepancy(misleading_study(), sampler=sampler)
     right = next(t for t in figure.data if t.name.startswith("right<br>") and t.line.width)
     wrong = next(t for t in figure.data if t.name.startswith("wrong<br>") and t.line.width)
     assert right.name == "right<br><sup>scale 1</sup><br><sup>mean +3</sup>"
+    assert wrong.name.startswith(f"wrong<br><sup>scale {rho[2]:.2g}</sup><br>")
+    assert figure.layout.yaxis.title.text == "Discrepancy − Mean"
+    assert [shape.y0 for shape in figure.layout.shapes] == [0.0]
     assert np.abs(right.y).max() < 0.1
     assert np.abs(wrong.y).max() > 0.5
 
@@ -199,30 +199,14 @@ def test_discrepancy_of_a_single_source() -> None:
     assert "no other source" in figure.layout.annotations[0].text
 
 
-def test_acquisition_points_at_what_the_sampler_would_ask() -> None:
-    sampler = MisoWildSampler(seed=0)
-    study = misleading_study()
-    figure = plot_acquisition(study, sampler=sampler)
-    assert figure.layout.title.text.split("<br>")[1].startswith("<sup>Next: ")
-    (star,) = traces(figure, "Next")
-    study.sampler = sampler
-    trial = study.ask(dict(study.trials[0].distributions))
-    assert f"Next: {trial.params['source']} at x = " in figure.layout.title.text
-    assert star.x[0] == pytest.approx(trial.params["x"], abs=0.02)
-
-
-def test_acquisition_during_the_initial_design() -> None:
-    sampler = MisoWildSampler(seed=0)
-    study = study_of(1, sampler=sampler)
-    figure = plot_acquisition(study)
-    assert "by the initial design" in figure.layout.title.text
-    assert not traces(figure, "Next")
-    trial = study.ask(dict(study.trials[0].distributions))
-    assert f"Next: {trial.params['source']}, by" in figure.layout.title.text
-
-
-def test_only_what_may_be_asked_has_an_acquisition() -> None:
-    study = study_of(20, two_d)
-    figure = plot_acquisition(study, sampler=MisoWildSampler(query_sources=["full", "tenth"]))
-    captions = [annotation.text.split(":")[0] for annotation in figure.layout.annotations]
-    assert captions == ["full", "tenth"]
+def test_discrepancy_of_the_paper_is_a_distance() -> None:
+    study = study_of(20)
+    sampler = MisoWildSampler(method="paper")
+    figure = plot_discrepancy(study, sampler=sampler)
+    lines = [trace for trace in figure.data if trace.mode == "lines"]
+    assert [line.name for line in lines] == list(SOURCES[1:])
+    for line in lines:
+        expected = sampler.model(study).discrepancy([{"x": x} for x in line.x], line.name)
+        np.testing.assert_allclose(line.y, expected, atol=2e-3)
+    assert figure.layout.yaxis.title.text == "Discrepancy"
+    assert figure.layout.title.text == "Discrepancy Plot"

@@ -9,11 +9,13 @@ import optuna
 import plotly.graph_objects as go
 import pytest
 from studies_to_see import misleading_study
+from studies_to_see import told
 
 from optuna_misowild import MisoWildSampler
 from optuna_misowild import RobustMethod
 from optuna_misowild import source_verdicts
 from optuna_misowild.visualization import plot_source_worth
+from optuna_misowild.visualization.look import Look
 from optuna_misowild.visualization.source_worth import Worth
 
 
@@ -41,6 +43,70 @@ def test_a_source_that_was_hardly_asked_is_not_taken_for_a_good_one() -> None:
     right = point(plot_source_worth(study, sampler=MisoWildSampler()), "right")
     assert right.name == "right: 4 queries, 4% of the cost<br>   too few to tell"
     assert (right.y[0], right.marker.color, right.error_y.visible) == (0.0, "white", False)
+    full = point(plot_source_worth(study, sampler=MisoWildSampler()), "full")
+    assert right.marker.line.color not in {full.marker.line.color, *Look(study).colors}
+    once = plot_source_worth(misleading_study(n_right=1), sampler=MisoWildSampler())
+    assert point(once, "right").name.startswith("right: 1 query, ")
+
+
+def test_nor_is_one_where_the_preferred_source_was_hardly_asked() -> None:
+    few = [("full", 0.2 * i, 0.2 * i, 1.0) for i in range(4)]
+    study = told([*few, *(("half", 0.1 * i, 0.1 * i, 0.1) for i in range(10))])
+    half = point(plot_source_worth(study, sampler=MisoWildSampler()), "half")
+    assert half.name == "half: 10 queries, 20% of the cost<br>   too few to tell"
+    assert half.textposition == "top center"
+
+
+def test_values_that_diverge_leave_a_correlation() -> None:
+    bad = {3: 1e3, 6: 1e30}
+    rows = [
+        (source, 0.1 * i, bad.get(i, math.sin(0.6 * i)), cost)
+        for source, cost in (("full", 1.0), ("half", 0.1))
+        for i in range(10)
+    ]
+    half = point(plot_source_worth(told(rows), sampler=MisoWildSampler()), "half")
+    assert half.y[0] > 0.95
+
+
+def test_a_relative_cost_is_the_geometric_mean_over_where_the_source_was_asked() -> None:
+    rows = [("full", 0.1 * i, 0.1 * i, 1.0) for i in range(10)]
+    # A tenth in the middle, a thousandth at the end, and there only.
+    rows += [("half", x, x, 10.0 ** (3.0 - 8.0 * x)) for x in (0.5, 0.55, 0.6, 0.65, 0.7, 0.75)]
+    study = told([*rows, ("half", 0.5, None, None)])
+    figure = plot_source_worth(study, sampler=MisoWildSampler())
+    half = point(figure, "half")
+    assert half.x[0] == pytest.approx(10.0**-2.0, rel=0.1)
+    assert f"relative cost: {half.x[0]:.3g}<br>correlation: 1.000" in half.hovertemplate
+    assert half.name.startswith("half: 6 queries, 2% of the cost")
+    low, high = figure.layout.xaxis.range
+    assert low < math.log10(half.x[0]) < 0.0 < high
+
+
+def test_a_source_below_the_line_of_even_worth_is_in_the_picture() -> None:
+    rows = [("full", 0.1 * i, 0.1 * i, 1.0) for i in range(10)]
+    rows += [("half", 0.1 * i, -0.1 * i, 30.0) for i in range(10)]
+    figure = plot_source_worth(told(rows), sampler=MisoWildSampler())
+    half = point(figure, "half")
+    layout = figure.layout
+    assert half.y[0] < -0.9
+    assert layout.yaxis.range[0] < half.y[0] - half.error_y.arrayminus[0]
+    assert layout.xaxis.type == "log"
+    assert math.log10(half.x[0]) < layout.xaxis.range[1]
+    labels = dict(zip(layout.xaxis.ticktext, layout.xaxis.tickvals, strict=True))
+    assert labels["0.1"] == pytest.approx(0.1)
+    area, line = figure.data[:2]
+    assert line.y == pytest.approx([math.sqrt(x) for x in line.x])
+    assert (line.x[-1], area.y[-1]) == (1.0, 1.0)  # The area is above the line.
+
+
+def test_points_tell_how_often_and_names_keep_apart() -> None:
+    figure = plot_source_worth(misleading_study(n_right=4), sampler=MisoWildSampler())
+    full, right, wrong = (point(figure, name) for name in ("full", "right", "wrong"))
+    assert wrong.marker.size == full.marker.size == 36.0
+    assert right.marker.size == pytest.approx(9.0 + 27.0 * math.sqrt(0.4))
+    assert not full.error_y.visible
+    assert [trace.legendrank for trace in (full, right, wrong)] == [0, 1, 2]
+    assert right.textposition.split()[0] != wrong.textposition.split()[0]
 
 
 def test_the_interval_is_that_of_so_many_pairs() -> None:
@@ -102,22 +168,12 @@ def test_the_whole_interval_decides(low: float, high: float, verdict: str) -> No
 def test_what_the_models_do_not_know_is_no_agreement() -> None:
     def study(lowest: float) -> optuna.Study:
         """The preferred source asked from 0 to 1/2 only, the other one from ``lowest`` on."""
-        study = optuna.create_study()
-        distributions: dict[str, Any] = {
-            "source": optuna.distributions.CategoricalDistribution(["full", "half"]),
-            "x": optuna.distributions.FloatDistribution(0.0, 1.0),
-        }
-        for i in range(10):
-            for source, x in (("full", 0.05 * i), ("half", lowest + 0.05 * i)):
-                study.add_trial(
-                    optuna.create_trial(
-                        params={"source": source, "x": x},
-                        distributions=distributions,
-                        value=math.sin(9.0 * x),
-                        user_attrs={"cost": 1.0 if source == "full" else 0.1},
-                    )
-                )
-        return study
+        places = [
+            one
+            for i in range(10)
+            for one in (("full", 0.05 * i, 1.0), ("half", lowest + 0.05 * i, 0.1))
+        ]
+        return told([(source, x, math.sin(9.0 * x), cost) for source, x, cost in places])
 
     near, far = (
         point(plot_source_worth(study(lowest), sampler=MisoWildSampler()), "half").y[0]

@@ -135,7 +135,7 @@ def _initial_sources(look: Look) -> list[int]:
     """Return the sources that the initial design has still to ask, the next one first."""
     view = look.view
     slots = look.sampler.method.design(view.design_observations, look.sampler.n_startup_trials)
-    return [source for source, _ in slots if source in view.sources.queryable]
+    return [source for source, _ in slots]
 
 
 def _propose(look: Look, sources: Sequence[int]) -> _Next:

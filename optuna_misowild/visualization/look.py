@@ -44,7 +44,7 @@ class Query:
     Attributes:
         trial: The trial.
         source: Index of its source, 0 being the preferred one.
-        value: Its objective value; NaN if it has none or an infinite one.
+        value: Its objective value; NaN if it has none.
         cost: Its cost; NaN if unknown.
         spent: What this trial and those that finished before it have cost together.
         feasible: Whether it meets the constraints that the user has set.
@@ -120,7 +120,7 @@ class Look:
 
     @cached_property
     def valued(self) -> list[Query]:
-        """The queries that have a value."""
+        """The queries that have a finite value."""
         return [query for query in self.queries if math.isfinite(query.value)]
 
     @cached_property
@@ -240,7 +240,7 @@ def no_model_figure(title: str, look: Look) -> go.Figure:
 def _value(trial: FrozenTrial) -> float:
     if trial.state != TrialState.COMPLETE or trial.value is None:
         return math.nan
-    return trial.value if math.isfinite(trial.value) else math.nan
+    return trial.value
 
 
 def _time_of_end(trial: FrozenTrial) -> tuple[float, int]:

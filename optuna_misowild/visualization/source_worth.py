@@ -246,7 +246,7 @@ def _relative_cost(look: Look, source: int) -> float:
     places = [
         {name: query.trial.params[name] for name in space}
         for query in look.valued
-        if query.source == source and space.keys() <= query.trial.params.keys()
+        if query.source == source
     ]
     if not places:
         return math.nan

@@ -1,0 +1,90 @@
+"""What all figures share: whose settings count, and what the models have seen."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import optuna
+import pytest
+from studies_to_see import SOURCES
+from studies_to_see import infeasible_best
+from studies_to_see import study_of
+from studies_to_see import told
+from studies_to_see import traces
+from studies_to_see import two_d
+
+from optuna_misowild import CarboCoolingSampler
+from optuna_misowild import MisoWildSampler
+from optuna_misowild import recommend
+from optuna_misowild.visualization import plot_acquisition
+from optuna_misowild.visualization import plot_cost_history
+from optuna_misowild.visualization import plot_cost_model
+from optuna_misowild.visualization import plot_objective_model
+from optuna_misowild.visualization.look import Look
+
+
+def test_the_settings_of_the_sampler_that_is_given_count() -> None:
+    study = study_of(12)
+    sampler = MisoWildSampler(method="paper", preferred_source="half")
+    look = Look(study, sampler)
+    assert look.labels == ("half", "full", "tenth")
+    assert look.recommendation is not None
+    assert look.recommendation.params == recommend(study, sampler=sampler).params
+    assert look.recommendation.to_enqueue()["source"] == "half"
+    assert hasattr(look.model, "inducing")  # The paper's.
+
+
+def test_cost_cooling_shows_the_only_source_it_learns_from() -> None:
+    values = [0.1 * i for i in range(9)]
+    rows = [("full", x, x, 1.0) for x in values] + [("half", x, 99.0 * x, 1.0) for x in values]
+    study = told([*rows, ("full", 0.95, 1e6, 1.0), ("half", 0.95, 1e6, 1.0)])
+    alone = told([*rows[:9], ("full", 0.95, 1e6, 1.0)], sources=("full",))
+    figures = [
+        plot_objective_model(one, sampler=CarboCoolingSampler(alpha=1.0)) for one in (study, alone)
+    ]
+    assert {trace.name for trace in figures[0].data} == {"full", "Recommended"}
+    # How far an outlier is moved in follows from the values of this source alone.
+    points = [traces(figure, "full", "markers")[0] for figure in figures]
+    assert points[0].y == points[1].y
+    assert 1.0 < max(points[0].y) < 20.0
+    assert "full: 1 to" in figures[0].layout.title.text
+    both = plot_objective_model(study, sampler=MisoWildSampler()).layout.title.text
+    assert re.search(r": full: 1 to \d\S+; half: 1 to \d\S+</sup>$", both)
+    history = plot_cost_history(study, sampler=CarboCoolingSampler(alpha=1.0))
+    assert "for the model: " in traces(history, "full")[0].text[-1]
+    assert "for the model: " not in traces(history, "half")[0].text[-1]
+
+
+def test_values_whose_squares_overflow_have_their_own_numbers() -> None:
+    rows = [("full", 0.1 * i, 1e160 * i, 1.0) for i in range(9)]
+    study = told([*rows, ("full", 0.95, 1e300, 1.0)], sources=("full",))
+    (points,) = traces(plot_objective_model(study), "full", "markers")
+    assert points.y[:-1] == pytest.approx([1e160 * i for i in range(9)])
+    assert 9e160 < points.y[-1] < 1e162
+
+
+def test_without_a_recommendation_slices_go_through_the_middle() -> None:
+    source = infeasible_best().trials[-1].system_attrs
+    study = optuna.create_study()
+    for trial in study_of(8, two_d).trials:
+        trial.system_attrs |= {k: v for k, v in source.items() if k.startswith("constraints")}
+        study.add_trial(trial)
+    sampler = MisoWildSampler()
+    figure = plot_objective_model(study, ["x"], sampler=sampler)
+    assert not traces(figure, "Recommended")
+    for name in SOURCES:
+        _, line = traces(figure, name, "lines")
+        params: list[dict[str, Any]] = [{"x": x, "y": 1.0} for x in line.x]
+        expected, _ = sampler.model(study).predict(params, name)
+        np.testing.assert_allclose(line.y, expected, atol=2e-3)
+
+
+def test_costs_in_seconds_say_so() -> None:
+    figure = plot_cost_model(study_of(10, costs=False))
+    assert figure.layout.yaxis.title.text == "Cost (s)"
+    assert plot_cost_model(study_of(10)).layout.yaxis.title.text == "Cost"
+    sampler = MisoWildSampler(n_startup_trials=1)
+    next_one = plot_acquisition(study_of(10, costs=False, sources=()), sampler=sampler)
+    assert re.search(r"cost \S+ s</sup>$", next_one.layout.title.text)
