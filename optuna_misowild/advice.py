@@ -8,6 +8,7 @@ that are times, trials that were added.
 from __future__ import annotations
 
 from difflib import SequenceMatcher
+import math
 from numbers import Real
 from typing import TYPE_CHECKING
 
@@ -17,9 +18,8 @@ from optuna.trial import TrialState
 from optuna_misowild import records
 from optuna_misowild.design_budget import rest_of_design
 from optuna_misowild.design_budget import unit_of
+from optuna_misowild.dropped import dropped_sources
 from optuna_misowild.methods.robust import RobustMethod
-from optuna_misowild.methods.robust_design import compared_costs
-from optuna_misowild.methods.robust_design import is_cheap
 from optuna_misowild.missing_source import CLEARLY_CHEAPER
 from optuna_misowild.missing_source import MEASURABLE
 from optuna_misowild.missing_source import missing_source
@@ -128,23 +128,29 @@ class Advice:
             )
 
     def _dropped_sources(self, view: StudyView) -> None:
-        if not isinstance(self._method, RobustMethod):
-            return
-        limit, observations = self._method.max_cost_ratio, view.design_observations
-        for source in observations.queryable:
-            topic = f"dropped source {source}"
-            if source == 0 or self._once.is_said(view.study, topic):
+        choices = view.sources.choices
+        for source, ratio in dropped_sources(view, self._method).items():
+            if not math.isfinite(ratio):  # The preferred source is free: what else would one ask?
                 continue
-            costs = compared_costs(observations, source)
-            if costs is None or costs[1] == 0.0 or is_cheap(observations, source, limit):
+            if not self._once.first(view.study, f"dropped source {source}"):
                 continue
-            if self._once.first(view.study, topic):
-                choices = view.sources.choices
-                records.logger.info(
-                    f"Source {choices[source]!r} is not asked again: it costs "
-                    f"{costs[0] / costs[1]:.3g} times as much as {choices[0]!r} (limit "
-                    f"{limit:.3g})."
+            assert isinstance(self._method, RobustMethod)
+            said = (
+                f"Source {choices[source]!r} is dropped: it cost {ratio:.3g} times as much as "
+                f"{choices[0]!r} when both were first asked, and the limit is "
+                f"`max_cost_ratio={self._method.max_cost_ratio:.3g}`."
+            )
+            if self._once.first(view.study, "dropped source"):
+                said += (
+                    " Offer a cheaper one in its place, or raise the limit with "
+                    "`MisoWildSampler(method=RobustMethod(max_cost_ratio=...))`."
                 )
+                if not records.has_own_unit(view.trials, view.cost_attr):
+                    said += (
+                        " If these seconds are mostly the noise of the clock, let the objective "
+                        f"set a cost of your own: `trial.set_user_attr({view.cost_attr!r}, ...)`."
+                    )
+            records.logger.warning(said)
 
     # The initial design.
 

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 def source_verdicts(study: Study, *, sampler: MethodSampler | None = None) -> dict[Any, str]:
     """Return of each source but the preferred one whether it was worth its cost.
 
+    That is, whether a query of it has told more of the preferred source for the money than one
+    of the preferred source would: over all places where it was asked. It does not say whether
+    the study has found better parameters by it, which only a study without it can show.
+
     It is what the figure :func:`~optuna_misowild.visualization.plot_source_worth` says, which
     explains how it is told, and needs no plotly.
 
@@ -28,9 +32,17 @@ def source_verdicts(study: Study, *, sampler: MethodSampler | None = None) -> di
             parameter and the preferred source that the trials record.
 
     Returns:
-        A verdict by the choice of the source parameter: ``"worth its cost"``, ``"not worth its
-        cost"``, ``"cannot be told"``, ``"too few to tell"`` or ``"never asked"``. Empty while
-        there are no models, or if there is one source only.
+        A verdict by the choice of the source parameter. Empty while there are no models, or if
+        there is one source only.
+
+        - ``"worth its cost"``, ``"not worth its cost"`` or, where the values can be taken for
+          either, ``"cannot be told"``.
+        - ``"too few values to tell"``: the source has less than five; ``"too few preferred
+          values to tell"``: the preferred source has; ``"too few values of both to tell"``.
+        - ``"dropped: hardly cheaper"``: it was not asked often enough for a verdict, since it
+          costs more than ``RobustMethod(max_cost_ratio=...)`` times the preferred source.
+        - ``"no value"``: all of its trials have failed or were pruned.
+        - ``"never asked"``.
     """
     look = Look(study, sampler)
     if not look.valued or look.model is None:

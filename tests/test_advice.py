@@ -20,6 +20,7 @@ from toy_studies import warnings_of
 from optuna_misowild import CostBudgetCallback
 from optuna_misowild import MisoWildSampler
 from optuna_misowild import cumulated_cost
+from optuna_misowild import source_verdicts
 from optuna_misowild.methods.robust import RobustMethod
 
 
@@ -53,7 +54,7 @@ def test_other_orders_of_costs_are_not(
     objective: Objective, arguments: dict[str, Any], caplog: pytest.LogCaptureFixture
 ) -> None:
     run(objective, 8, n_startup_trials=2, **arguments)
-    assert warnings_of(caplog) == ""
+    assert "is by far the cheapest" not in warnings_of(caplog)
 
 
 def test_the_noise_of_a_clock_is_no_cost(caplog: pytest.LogCaptureFixture) -> None:
@@ -65,18 +66,46 @@ def test_the_noise_of_a_clock_is_no_cost(caplog: pytest.LogCaptureFixture) -> No
         return value
 
     run(objective, 10)
-    assert warnings_of(caplog) == ""
+    assert "is by far the cheapest" not in warnings_of(caplog)
+    # But it has its effect, and there is a remedy.
+    assert "If these seconds are mostly the noise of the clock" in warnings_of(caplog)
 
 
 def test_a_source_that_is_dropped_is_said_with_its_cost(caplog: pytest.LogCaptureFixture) -> None:
-    study = run(priced(full=1.0, half=0.5, tenth=0.1), 9)
-    assert infos_of(caplog) == (
-        "Source 'half' is not asked again: it costs 0.5 times as much as 'full' (limit 0.333)."
+    study = run(priced(full=1.0, half=0.5, third=0.4, tenth=0.1), 16)
+    first, second = warnings_of(caplog).splitlines()
+    assert first == (
+        "Source 'half' is dropped: it cost 0.5 times as much as 'full' when both were first "
+        "asked, and the limit is `max_cost_ratio=0.333`. Offer a cheaper one in its place, or "
+        "raise the limit with `MisoWildSampler(method=RobustMethod(max_cost_ratio=...))`."
     )
+    assert second == (
+        "Source 'third' is dropped: it cost 0.4 times as much as 'full' when both were first "
+        "asked, and the limit is `max_cost_ratio=0.333`."
+    )
+    verdicts = source_verdicts(study)
+    assert verdicts["half"] == verdicts["third"] == "dropped: hardly cheaper"
+    assert "dropped" not in verdicts["tenth"]
     assert sum(t.params["source"] == "half" for t in study.trials) == 1
-    caplog.clear()
-    run(priced(full=1.0, half=0.5), 6, method=RobustMethod(max_cost_ratio=0.8))
-    assert infos_of(caplog) == ""
+
+
+@pytest.mark.parametrize("arguments", [{"method": "paper"}, {"query_sources": ["full"]}])
+def test_a_source_that_is_not_dropped_is_not(
+    arguments: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    added = run(priced(full=1.0, half=0.5), 6, method=RobustMethod(max_cost_ratio=0.8))
+    assert "dropped" not in " ".join(source_verdicts(added).values())
+    study = study_of(MisoWildSampler(seed=0, **arguments))
+    study.add_trials(added.trials)
+    study.optimize(priced(full=1.0, half=0.5), n_trials=4)
+    assert warnings_of(caplog) == ""
+    assert "dropped" not in source_verdicts(study)["half"]
+
+
+def test_free_sources_are_not_said_to_be_dropped(caplog: pytest.LogCaptureFixture) -> None:
+    study = run(priced(a=0.0, b=0.0), 8)
+    assert warnings_of(caplog) == ""
+    assert source_verdicts(study) == {"b": "dropped: hardly cheaper"}
 
 
 # The budget.

@@ -41,7 +41,7 @@ def test_worth_tells_a_source_that_misleads_from_one_that_helps(method: str) -> 
 def test_a_source_that_was_hardly_asked_is_not_taken_for_a_good_one() -> None:
     study = misleading_study(n_right=4)
     right = point(plot_source_worth(study, sampler=MisoWildSampler()), "right")
-    assert right.name == "right: 4 queries, 4% of the cost<br>   too few to tell"
+    assert right.name == "right: 4 queries, 4% of the cost<br>   too few values to tell"
     assert (right.y[0], right.marker.color, right.error_y.visible) == (0.0, "white", False)
     full = point(plot_source_worth(study, sampler=MisoWildSampler()), "full")
     assert right.marker.line.color not in {full.marker.line.color, *Look(study).colors}
@@ -138,7 +138,42 @@ def test_a_source_that_was_never_asked() -> None:
     assert right.x == (None,)
 
 
-@pytest.mark.parametrize("n_right, verdict", [(10, "worth its cost"), (4, "too few to tell")])
+@pytest.mark.parametrize(
+    "n_queries, n_preferred, n_asked, is_dropped, verdict",
+    [
+        (4, 5, 4, False, "too few values to tell"),
+        (5, 4, 5, False, "too few preferred values to tell"),
+        (4, 4, 4, False, "too few values of both to tell"),
+        (0, 5, 2, False, "no value"),
+        (0, 5, 0, False, "never asked"),
+        (1, 3, 1, True, "dropped: hardly cheaper"),
+        (0, 3, 1, True, "dropped: hardly cheaper"),
+    ],
+)
+def test_without_a_verdict_it_is_said_why(
+    n_queries: int, n_preferred: int, n_asked: int, is_dropped: bool, verdict: str
+) -> None:
+    worth = Worth(
+        n_queries, 0.1, 0.25, n_asked=n_asked, n_preferred=n_preferred, is_dropped=is_dropped
+    )
+    assert worth.verdict == verdict
+
+
+def test_a_source_that_was_asked_in_vain_was_asked() -> None:
+    def objective(trial: optuna.Trial) -> float:
+        source = trial.suggest_categorical("source", ["full", "broken", "half"])
+        trial.set_user_attr("cost", 1.0 if source == "full" else 0.1)
+        x = trial.suggest_float("x", 0.0, 1.0)
+        return math.nan if source == "broken" else x
+
+    study = optuna.create_study(sampler=MisoWildSampler(query_sources=["full", "broken"], seed=0))
+    study.optimize(objective, n_trials=8)
+    assert source_verdicts(study) == {"broken": "no value", "half": "never asked"}
+
+
+@pytest.mark.parametrize(
+    "n_right, verdict", [(10, "worth its cost"), (4, "too few values to tell")]
+)
 def test_the_verdicts_by_the_choices_are_those_of_the_figure(n_right: int, verdict: str) -> None:
     study = misleading_study(n_right=n_right)
     sampler = MisoWildSampler()

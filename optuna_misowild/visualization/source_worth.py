@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from optuna_misowild.dropped import dropped_sources
 from optuna_misowild.outliers import clip_outliers
 from optuna_misowild.threads import single_blas_thread
 from optuna_misowild.visualization._plotly import go
@@ -51,6 +52,9 @@ class Worth:
         correlation: Of its values with the preferred source; NaN if there are too few.
         low: Lower end of the 95 % interval of the correlation; −1 if there are too few.
         high: Its upper end; 1 if there are too few.
+        n_asked: How many of its trials have finished, with a value or without.
+        n_preferred: How often the preferred source has given a value.
+        is_dropped: Whether it is not asked again, since it is hardly cheaper.
     """
 
     n_queries: int
@@ -59,6 +63,9 @@ class Worth:
     correlation: float = math.nan
     low: float = -1.0
     high: float = 1.0
+    n_asked: int = 0
+    n_preferred: int = 0
+    is_dropped: bool = False
 
     @property
     def break_even(self) -> float:
@@ -68,15 +75,18 @@ class Worth:
     @property
     def verdict(self) -> str:
         """What can be said of it, of a source that is not the preferred one."""
+        if math.isfinite(self.correlation):
+            if self.low > self.break_even:
+                return _WORTH
+            return _NOT_WORTH if self.high < self.break_even else "cannot be told"
+        if self.is_dropped:
+            return "dropped: hardly cheaper"
         if self.n_queries == 0:
-            return "never asked"
-        if not math.isfinite(self.correlation):
-            return "too few to tell"
-        if self.low > self.break_even:
-            return _WORTH
-        if self.high < self.break_even:
-            return _NOT_WORTH
-        return "cannot be told"
+            return "no value" if self.n_asked else "never asked"
+        if self.n_queries >= _FEWEST:
+            return "too few preferred values to tell"
+        both = " of both" if self.n_preferred < _FEWEST else ""
+        return f"too few values{both} to tell"
 
 
 def plot_source_worth(study: Study, *, sampler: MethodSampler | None = None) -> go.Figure:
@@ -96,9 +106,10 @@ def plot_source_worth(study: Study, *, sampler: MethodSampler | None = None) -> 
     more for the money than one of the preferred source. A source is *worth its cost* if all of
     its bar is above the line, *not worth its cost* if all of it is below, and otherwise it
     *cannot be told*: filled points are those that can. The legend says it in words, with the
-    share of the money that went to each source. Where a source was asked near the optimum only,
-    the values differ less, and so the correlation is lower; :func:`plot_discrepancy` shows where
-    a source misleads.
+    share of the money that went to each source, and of which source there are too few values.
+    *Dropped* is one that was given up before that for what it costs. Where a source was asked
+    near the optimum only, the values differ less, and so the correlation is lower;
+    :func:`plot_discrepancy` shows where a source misleads.
 
     Args:
         study: A study, finished or running.
@@ -224,15 +235,19 @@ def source_worths(look: Look) -> dict[int, Worth]:
     first = seen.valued(0)
     total = look.queries[-1].spent
     result = {}
+    dropped = dropped_sources(look.view, look.sampler.method)
     for source in look.modelled:
         rows = seen.valued(source)
-        own = [q.cost for q in look.queries if q.source == source and math.isfinite(q.cost)]
-        share = math.fsum(own) / total if total > 0.0 else math.nan
+        own = [query.cost for query in look.queries if query.source == source]
+        spent = math.fsum(cost for cost in own if math.isfinite(cost))
+        share = spent / total if total > 0.0 else math.nan
         cost = 1.0 if source == 0 else _relative_cost(look, source)
         interval = (1.0, 1.0, 1.0) if source == 0 else (math.nan, -1.0, 1.0)
         if source > 0 and min(len(rows), len(first)) >= _FEWEST:
             interval = _correlation(look, source)
-        result[source] = Worth(len(rows), share, cost, *interval)
+        result[source] = Worth(
+            len(rows), share, cost, *interval, len(own), len(first), source in dropped
+        )
     return result
 
 
