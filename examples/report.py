@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import optuna
-from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial
 from optuna.trial import TrialState
 
@@ -49,13 +48,9 @@ def print_summary(study: optuna.Study, *, unit: str = "s") -> None:
     """
     best = recommend(study)
     print(f"\nRecommended: {_text(best.params)}")
-    model = study.sampler.model(study)
-    mean, std = model.predict(best.params)
-    if study.direction == StudyDirection.MAXIMIZE:  # Models always minimise.
-        mean = -mean
     if best.verified:
         print(f"Value: {best.value:.4f}, observed on the preferred source")
-    print(f"The model expects {mean:.4f} ± {std:.4f} there")
+    print(f"The model expects {best.mean:.4f} ± {best.std:.2g} there")
 
     # Trials that were added from elsewhere have cost this study nothing.
     trials = [trial for trial in study.trials if "cost" in trial.user_attrs]

@@ -18,12 +18,15 @@ from optuna.trial import TrialState
 from optuna_misowild import records
 from optuna_misowild.design_budget import rest_of_design
 from optuna_misowild.design_budget import unit_of
+from optuna_misowild.design_budget import what_is_left
 from optuna_misowild.dropped import dropped_sources
 from optuna_misowild.methods.robust import RobustMethod
 from optuna_misowild.missing_source import CLEARLY_CHEAPER
 from optuna_misowild.missing_source import MEASURABLE
 from optuna_misowild.missing_source import missing_source
+from optuna_misowild.missing_source import only_source
 from optuna_misowild.once import OncePerStudy
+from optuna_misowild.pruned import many_pruned
 from optuna_misowild.source_parameter import FIRST
 
 
@@ -88,6 +91,8 @@ class Advice:
             trials = records.all_trials(study)
             self._missing_source(study, trial, trials)
             self._mixed_costs(study, trial, trials)
+        elif state == TrialState.PRUNED:
+            self._pruned(study, trial)
 
     # Sources.
 
@@ -99,6 +104,10 @@ class Advice:
         said = missing_source(self._settings, trial, trials)
         if said is not None and self._once.first(study, "missing source"):
             records.logger.warning(said)
+            return
+        said = only_source(self._settings, trial, trials)
+        if said is not None and self._once.first(study, "only source"):
+            records.logger.info(said)
 
     def _other_preferred_source(self, view: StudyView) -> None:
         """Warn where earlier trials are marked by another preferred source.
@@ -152,6 +161,14 @@ class Advice:
                     )
             records.logger.warning(said)
 
+    def _pruned(self, study: Study, trial: FrozenTrial) -> None:
+        """Warn if a good part of the trials of the preferred source is pruned."""
+        if self._once.is_said(study, "pruned"):
+            return
+        said = many_pruned(self._settings, trial, records.all_trials(study))
+        if said is not None and self._once.first(study, "pruned"):
+            records.logger.warning(said)
+
     # The initial design.
 
     def _initial_design(self, view: StudyView) -> None:
@@ -175,9 +192,8 @@ class Advice:
         if view.spent + rest > budget and self._once.first(view.study, "budget of the design"):
             records.logger.warning(
                 f"`budget={budget:g}` is less than what the initial design costs: the trials so "
-                f"far have cost {view.spent:g}, and the {n_left} that are left of it are "
-                f"predicted to cost {rest:g} at least. Nothing is left to optimise with. Raise "
-                f"`budget`, which is in {unit_of(view)}, or lower "
+                f"far have cost {view.spent:g}, and {what_is_left(n_left, rest)}. Nothing is left "
+                f"to optimise with. Raise `budget`, which is in {unit_of(view)}, or lower "
                 f"`n_startup_trials={self._n_startup_trials}`."
             )
 

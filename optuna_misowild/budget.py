@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 RUNNING = ("ignore", "elapsed", "predict")
 # So many finished trials without a usable cost are no accident.
-_MIN_MALFORMED = 3
+_MIN_FREE = 3
 
 
 def cumulated_cost(study: Study, *, cost_attr: str | None = None) -> float:
@@ -102,6 +102,7 @@ class CostBudgetCallback:
 
     def __call__(self, study: Study, trial: FrozenTrial) -> None:
         self._warn_other_budget(study)
+        self._warn_other_cost_attr(study)
         self._warn_no_cost(study)
         if self.is_spent(study):
             self._warn_early_end(study)
@@ -144,8 +145,26 @@ class CostBudgetCallback:
         if said is not None and self._once.first(study, "early end"):
             logger.warning(said)
 
+    def _warn_other_cost_attr(self, study: Study) -> None:
+        """Warn if no trial has the attribute that is to hold the costs, but another does."""
+        recorded = cost_attr_of(study)
+        if self._cost_attr in (None, recorded) or self._once.is_said(study, "other cost"):
+            return
+        finished = [t for t in all_trials(study) if t.state.is_finished()]
+        having = [trial for trial in finished if recorded in trial.user_attrs]
+        if not having or any(self._cost_attr in trial.user_attrs for trial in finished):
+            return
+        if self._once.first(study, "other cost"):
+            logger.warning(
+                f"`CostBudgetCallback(cost_attr={self._cost_attr!r})`: no trial has a user "
+                f"attribute {self._cost_attr!r}, so that the seconds of the clock count towards "
+                f"the budget of {self._budget:g}. Trial {having[-1].number} has {recorded!r} = "
+                f"{having[-1].user_attrs[recorded]!r}: if that is its cost, pass "
+                f"`cost_attr={recorded!r}` or leave it out."
+            )
+
     def _warn_no_cost(self, study: Study) -> None:
-        """Warn if nothing counts as spent, since all costs are malformed.
+        """Warn if nothing counts as spent, since all costs are 0 or malformed.
 
         The seconds are known, but are not the unit that the budget is in.
         """
@@ -153,17 +172,28 @@ class CostBudgetCallback:
             return
         cost_attr = self._cost_attr or cost_attr_of(study)
         finished = [t for t in all_trials(study) if t.state.is_finished()]
-        if len(finished) < _MIN_MALFORMED or any(
-            malformed_cost(trial, cost_attr) is None for trial in finished
-        ):
+        malformed = [t for t in finished if malformed_cost(t, cost_attr) is not None]
+        n_free = sum(t.user_attrs.get(cost_attr) == 0 for t in finished if t not in malformed)
+        if len(finished) < _MIN_FREE or len(malformed) + n_free < len(finished):
             return
-        if self._once.first(study, "no cost"):
-            logger.warning(
-                f"The budget of {self._budget:g} cannot be kept: none of the {len(finished)} "
-                f"finished trials has a usable cost, so that nothing counts as spent. In trial "
-                f"{finished[0].number} the user attribute {cost_attr!r} is "
-                f"{finished[0].user_attrs[cost_attr]!r}; it must be a finite number, 0 or more."
+        if not self._once.first(study, "no cost"):
+            return
+        said = (
+            f"The budget of {self._budget:g} cannot be kept: none of the {len(finished)} finished "
+            "trials has a usable cost above 0, so that nothing counts as spent. In trial "
+        )
+        if malformed:
+            said += (
+                f"{malformed[0].number} the user attribute {cost_attr!r} is "
+                f"{malformed[0].user_attrs[cost_attr]!r}; it must be a finite number, 0 or more."
             )
+        else:
+            said += (
+                f"{finished[0].number} the user attribute {cost_attr!r} is 0. Let the objective "
+                "set it to what the trial has cost, or not at all: then it is the seconds. Until "
+                "then only `n_trials` or `timeout` stop `study.optimize`."
+            )
+        logger.warning(said)
 
 
 def _elapsed(view: StudyView) -> float:

@@ -26,6 +26,14 @@ def rest_of_design(view: StudyView, method: Method, n_rows: int) -> tuple[int, f
     return len(left), math.fsum(_typical(observations, source) for source in left)
 
 
+def what_is_left(n_left: int, rest: float) -> str:
+    """Return in words what is left of the design, and what it will cost at least."""
+    are = "is" if n_left == 1 else "are"
+    if rest == 0.0:  # None of their sources has a cost yet.
+        return f"{n_left} {are} left of it"
+    return f"the {n_left} that {are} left of it {are} predicted to cost {rest:.4g} at least"
+
+
 def ended_early(view: StudyView, method: Method, n_rows: int, budget: float) -> str | None:
     """Return what to say of a budget that was spent before the design was through, or None."""
     n_left, rest = rest_of_design(view, method, n_rows)
@@ -33,14 +41,11 @@ def ended_early(view: StudyView, method: Method, n_rows: int, budget: float) -> 
         return None
     n_paid = sum(math.isfinite(cost) for cost in records.costs(view.trials, view.cost_attr))
     running = "" if view.spent >= budget else ", with what is running the rest"
-    left = f"the {n_left} that are left of it are predicted to cost {rest:.4g} at least"
-    if rest == 0.0:  # None of their sources has a cost yet.
-        left = f"{n_left} {'is' if n_left == 1 else 'are'} left of it"
     return (
         f"The budget of {budget:g} was spent before the initial design was through: {n_paid} "
         f"{'trial has' if n_paid == 1 else 'trials have'} cost {view.spent:.4g}{running}, and "
-        f"{left}. What has been found is no more than a point of that design. A budget is in "
-        f"{unit_of(view)}."
+        f"{what_is_left(n_left, rest)}. What has been found is no more than a point of that "
+        f"design. A budget is in {unit_of(view)}."
     )
 
 

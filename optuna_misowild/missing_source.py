@@ -90,6 +90,25 @@ def missing_source(
     return None
 
 
+def only_source(
+    settings: Settings, trial: FrozenTrial, trials: Sequence[FrozenTrial]
+) -> str | None:
+    """Return what to say where nothing but the name is missing: that is an ordinary use as well.
+
+    Args:
+        settings: How the trials are read.
+        trial: A trial that completes now.
+        trials: All trials of the study.
+    """
+    name = settings.source
+    if settings.only_preferred or any(name in t.distributions for t in (trial, *trials)):
+        return None
+    return (
+        f"There is no parameter {name!r}: all trials count as one source. If there are several, "
+        f"let the objective suggest which by `trial.suggest_categorical({name!r}, [...])`."
+    )
+
+
 def _given(settings: Settings) -> str:
     """Return the arguments of the sampler that only make sense with a source parameter."""
     given = []

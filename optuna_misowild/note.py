@@ -71,11 +71,9 @@ def _recommendation(look: Look) -> str:
     if recommendation.verified:
         how = f"verified on {preferred}: {recommendation.value:.6g}"
     else:
-        how = (
-            f"not verified on {preferred} yet; predicted there: {recommendation.value:.6g} ± "
-            f"{recommendation.std:.2g}"
-        )
-    return f"**Recommended:** {params}; {how}."
+        how = f"not verified on {preferred} yet"
+    expected = f"the model expects {recommendation.mean:.6g} ± {recommendation.std:.2g} there"
+    return f"**Recommended:** {params}; {how}; {expected}."
 
 
 def _best(look: Look) -> str:

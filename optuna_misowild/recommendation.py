@@ -32,11 +32,16 @@ class Recommendation:
         params: The parameters, without the source.
         source: The source that they were observed on: the preferred one if verified. None for a
             study without a source parameter.
-        value: Observed on the preferred source if verified, else the model's prediction for it;
-            in the sense of the study.
-        std: Standard deviation of the model's prediction there.
+        value: Observed on the preferred source if verified, else ``mean``; in the sense of the
+            study.
+        std: Standard deviation about ``mean``, not about an observed value: how well the model
+            knows the preferred source there, without noise. It is not the error of another
+            evaluation, nor of how parameters do on other data, and it trusts the noise that the
+            model has fitted: where that is close to 0, it is too.
         trial: The trial that they come from.
         verified: Whether they were observed on the preferred source.
+        mean: What the model expects of the preferred source there; in the sense of the study. With
+            noise, the best observed value is better than this.
     """
 
     params: dict[str, Any]
@@ -45,6 +50,7 @@ class Recommendation:
     std: float
     trial: FrozenTrial | None = field(repr=False)  # It alone would fill a screen.
     verified: bool
+    mean: float
     _source_param: str | None = field(default=None, repr=False)
     _preferred_source: Any = field(default=None, repr=False)
 
@@ -95,13 +101,15 @@ def recommend(study: Study, *, sampler: MethodSampler | None = None) -> Recommen
     trial = next(t for t in view.trials if t.number == number)
     sign = -1.0 if study.direction == StudyDirection.MAXIMIZE else 1.0
     assert trial.value is not None
+    mean = sign * incumbent.mean * seen.unit
     return Recommendation(
         params={name: value for name, value in trial.params.items() if name != sources.name},
         source=sources.choices[view.observations.source[incumbent.index]],
-        value=trial.value if incumbent.verified else sign * incumbent.mean * seen.unit,
+        value=trial.value if incumbent.verified else mean,
         std=incumbent.std * seen.unit,
         trial=trial,
         verified=incumbent.verified,
+        mean=mean,
         _source_param=None if sources.distribution is None else sources.name,
         _preferred_source=sources.choices[0],
     )

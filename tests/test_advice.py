@@ -203,6 +203,55 @@ def test_a_budget_without_any_usable_cost_is_said(caplog: pytest.LogCaptureFixtu
     assert said.count("Further trials with such a cost are not told") == 1
 
 
+def test_a_budget_that_nothing_is_spent_of_is_said(caplog: pytest.LogCaptureFixture) -> None:
+    study = study_of(MisoWildSampler(budget=5.0, seed=0))
+    study.optimize(priced(a=0.0, b=0.0), n_trials=2, callbacks=[CostBudgetCallback(5.0)])
+    assert warnings_of(caplog) == ""
+    callback = CostBudgetCallback(5.0)
+    study.optimize(priced(a=0.0, b=0.0), n_trials=4, callbacks=[callback])
+    said = warnings_of(caplog)
+    assert said.count("budget of 5 cannot be kept: none of the 3 finished trials") == 1
+    assert "In trial 0 the user attribute 'cost' is 0. Let the objective" in said
+    assert said.count("\n") == 0
+    caplog.clear()
+    study = study_of(MisoWildSampler(budget=5.0, seed=0))
+    study.optimize(priced(a=1.0, b=0.0), n_trials=6, callbacks=[CostBudgetCallback(50.0)])
+    assert "cannot be kept" not in warnings_of(caplog)
+
+
+@pytest.mark.parametrize("name, asked", [("cost", "seconds"), ("kwh", "cost")])
+@pytest.mark.parametrize("sampler", ["ours", "random"])
+def test_a_budget_of_costs_that_no_trial_has_is_said(
+    name: str, asked: str, sampler: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    def objective(trial: optuna.Trial) -> float:
+        trial.set_user_attr(name, 10.0)
+        return trial.suggest_float("x", 0.0, 1.0)
+
+    ours = MisoWildSampler(cost_attr=name, seed=0)
+    study = study_of(ours if sampler == "ours" else optuna.samplers.RandomSampler())
+    study.optimize(objective, n_trials=3, callbacks=[CostBudgetCallback(120.0, cost_attr=asked)])
+    said = warnings_of(caplog)
+    if sampler == "random" and name != "cost":  # Nobody has said what "kwh" is.
+        assert said == ""
+        return
+    assert said.count(f"no trial has a user attribute {asked!r}") == 1
+    assert f"Trial 0 has {name!r} = 10.0: if that is its cost, pass `cost_attr={name!r}`" in said
+
+
+def test_costs_that_the_callback_reads_beside_others_are_fine(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def objective(trial: optuna.Trial) -> float:
+        trial.set_user_attr("joules", 1.0)
+        return trial.suggest_float("x", 0.0, 1.0)
+
+    study = study_of(MisoWildSampler(seed=0))
+    study.optimize(objective, n_trials=9, callbacks=[CostBudgetCallback(5.0, cost_attr="joules")])
+    assert len(study.trials) == 5
+    assert "no trial has" not in warnings_of(caplog)
+
+
 # Costs.
 
 

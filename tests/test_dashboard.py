@@ -106,7 +106,7 @@ def test_what_has_not_been_verified_is_no_result(study: optuna.Study) -> None:
     cheap.add_trials([trial for trial in study.trials if trial.params["source"] != "full"])
     publish(cheap)
     note = optuna_dashboard.get_note(cheap)
-    assert re.search(r"; not verified on full yet; predicted there: \S+ ± \d", note)
+    assert re.search(r"; not verified on full yet; the model expects \S+ ± \d\S* there\.", note)
     assert "**Best verified:** nothing on full yet." in note
 
 

@@ -43,12 +43,18 @@ def test_forty_trials_find_the_optimum_of_the_preferred_source(
     assert "source" not in recommendation.params
     assert repr(recommendation) == (
         f"Recommendation(params={recommendation.params}, source={recommendation.source!r}, value="
-        f"{recommendation.value}, std={recommendation.std}, verified={recommendation.verified})"
+        f"{recommendation.value}, std={recommendation.std}, verified={recommendation.verified}, "
+        f"mean={recommendation.mean})"
     )
+    if method == "robust":
+        expected = study.sampler.model(study).predict(recommendation.params)
+        assert (sign * recommendation.mean, recommendation.std) == pytest.approx(expected)
     if recommendation.verified:
         assert recommendation.source == "full"
         assert recommendation.trial is not None
         assert recommendation.value == recommendation.trial.value
+    else:
+        assert recommendation.value == recommendation.mean
     study.enqueue_trial(recommendation.to_enqueue())
     study.optimize(lambda trial: toy(trial, sign), n_trials=1)
     assert study.trials[-1].params == {**recommendation.params, "source": "full"}
