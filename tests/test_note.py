@@ -34,7 +34,7 @@ def test_all_trials_are_counted_and_what_is_unknown_is_nothing() -> None:
     note = note_of(Look(study, MisoWildSampler(budget=10.0)))
     assert "**Spent:** 2.5 of 10 (25%) by 1 running, 2 complete, 1 fail trials." in note
     assert "| **full** (preferred) | 1 | 2 | 80% | 1 |  |" in note
-    assert "| half | 2 | 0.5 | 20% | 7.25 | too few to tell |" in note
+    assert "| half | 2 | 0.5 | 20% | 7.25 | too few values of both to tell |" in note
     assert "| tenth | 0 | 0 | 0% |  | never asked |" in note
 
 
@@ -44,12 +44,9 @@ def test_what_is_recommended_has_its_numbers(direction: str) -> None:
     sampler = MisoWildSampler()
     best = recommend(study, sampler=sampler)
     note = note_of(Look(study, sampler))
-    how = (
-        f"verified on full: {best.value:.6g}."
-        if best.verified
-        else f"not verified on full yet; predicted there: {best.value:.6g} ± {best.std:.2g}."
-    )
-    assert f"**Recommended:** x = {best.params['x']:.5g}; {how}\n" in note
+    how = f"verified on full: {best.value:.6g}" if best.verified else "not verified on full yet"
+    expected = f"the model expects {best.mean:.6g} ± {best.std:.2g} there."
+    assert f"**Recommended:** x = {best.params['x']:.5g}; {how}; {expected}\n" in note
 
 
 def test_what_costs_nothing_has_no_shares() -> None:
@@ -66,7 +63,7 @@ def test_names_are_not_read_as_signs() -> None:
     study.optimize(objective, n_trials=1)
     note = note_of(Look(study))
     text = "kind\\_\\* = a\\` \\# b, \\<x\\> = 0.5"
-    assert f"**Recommended:** {text}; verified on objective: 0.5." in note
+    assert f"**Recommended:** {text}; verified on objective: 0.5; the" in note
     assert f"**Best verified:** 0.5 on objective, by trial 0: {text}." in note
 
 

@@ -53,7 +53,7 @@ def test_nor_is_one_where_the_preferred_source_was_hardly_asked() -> None:
     few = [("full", 0.2 * i, 0.2 * i, 1.0) for i in range(4)]
     study = told([*few, *(("half", 0.1 * i, 0.1 * i, 0.1) for i in range(10))])
     half = point(plot_source_worth(study, sampler=MisoWildSampler()), "half")
-    assert half.name == "half: 10 queries, 20% of the cost<br>   too few to tell"
+    assert half.name == "half: 10 queries, 20% of the cost<br>   too few preferred values to tell"
     assert half.textposition == "top center"
 
 
