@@ -129,6 +129,7 @@ def test_a_study_without_trials() -> None:
 
 
 def test_the_callback_publishes_every_so_many_trials(study: optuna.Study) -> None:
+    DashboardCallback()(study, study.trials[8])  # Every tenth, unless told otherwise.
     callback = DashboardCallback(every=4)
     study.optimize(objective, n_trials=3, callbacks=[callback])
     assert published(study) == set()

@@ -106,7 +106,24 @@ def test_points_tell_how_often_and_names_keep_apart() -> None:
     assert right.marker.size == pytest.approx(9.0 + 27.0 * math.sqrt(0.4))
     assert not full.error_y.visible
     assert [trace.legendrank for trace in (full, right, wrong)] == [0, 1, 2]
-    assert right.textposition.split()[0] != wrong.textposition.split()[0]
+    figure = plot_source_worth(misleading_study(), sampler=MisoWildSampler())
+    sides = [point(figure, name).textposition for name in ("right", "wrong")]
+    assert sorted(sides) == ["middle left", "middle right"]
+
+
+def test_what_all_values_have_in_common_is_no_correlation() -> None:
+    rows = [("full", 0.1 * i, 9.0 + 0.1 * i, 1.0) for i in range(10)]
+    rows += [("half", 0.1 * i, 9.0 + (-1.0) ** i, 0.1) for i in range(10)]
+    half = point(plot_source_worth(told(rows), sampler=MisoWildSampler()), "half")
+    assert abs(half.y[0]) < 0.3
+
+
+def test_many_sources_have_room_in_the_legend() -> None:
+    names = tuple(f"s{i}" for i in range(9))
+    study = told([(name, 0.1 * i, 0.1 * i, None) for i, name in enumerate(names)], sources=names)
+    figure = plot_source_worth(study)
+    assert figure.layout.height == 180 + 36 * 9  # Two lines each.
+    assert point(figure, "s8").name == "s8: 1 query<br>   too few to tell"  # Nothing was paid.
 
 
 def test_the_interval_is_that_of_so_many_pairs() -> None:

@@ -162,7 +162,10 @@ def source_worth_figure(look: Look) -> go.Figure:
     _shade(figure, left)
     most = max(1, *(worth.n_queries for worth in worths.values()))
     # Neighbours on the axis of costs have their names on different sides.
-    by_cost = sorted(asked)
+    by_cost = sorted(
+        (source for source, worth in worths.items() if math.isfinite(worth.cost)),
+        key=lambda source: worths[source].cost,
+    )
     for source, worth in worths.items():
         figure.add_trace(_point(look, source, worth, most, by_cost))
     return figure
@@ -186,7 +189,7 @@ def _shade(figure: go.Figure, left: float) -> None:
     figure.add_traces([trace.update(hoverinfo="skip", showlegend=False) for trace in (area, line)])
 
 
-def _point(look: Look, source: int, worth: Worth, most: int, by_cost: list[float]) -> go.Scatter:
+def _point(look: Look, source: int, worth: Worth, most: int, by_cost: list[int]) -> go.Scatter:
     label = look.labels[source]
     queries = f"{worth.n_queries} {'query' if worth.n_queries == 1 else 'queries'}"
     told = source == 0 or worth.verdict in (_WORTH, _NOT_WORTH)
@@ -199,7 +202,7 @@ def _point(look: Look, source: int, worth: Worth, most: int, by_cost: list[float
     y = worth.correlation if known else 0.0
     sides = ("middle left", "middle right") if known else ("top center", "bottom center")
     # To the right of the preferred source is the legend.
-    side = sides[by_cost.index(worth.cost) % 2] if there and source > 0 else sides[0]
+    side = sides[by_cost.index(source) % 2] if there and source > 0 else sides[0]
     return go.Scatter(
         x=[worth.cost if there else None],
         y=[y],
