@@ -123,7 +123,9 @@ def test_many_sources_have_room_in_the_legend() -> None:
     study = told([(name, 0.1 * i, 0.1 * i, None) for i, name in enumerate(names)], sources=names)
     figure = plot_source_worth(study)
     assert figure.layout.height == 180 + 36 * 9  # Two lines each.
-    assert point(figure, "s8").name == "s8: 1 query<br>   too few to tell"  # Nothing was paid.
+    assert (
+        point(figure, "s8").name == "s8: 1 query<br>   too few values of both to tell"
+    )  # Nothing was paid.
 
 
 def test_the_interval_is_that_of_so_many_pairs() -> None:
