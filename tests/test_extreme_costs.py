@@ -18,6 +18,7 @@ from optuna_misowild import MisoWildSampler
 from optuna_misowild import source_verdicts
 from optuna_misowild.cost import JointLogCost
 from optuna_misowild.joint_fit import fit_joint
+from optuna_misowild.visualization import plot_cost_model
 
 
 def objective_of(cost: Callable[[str], object]) -> Callable[[optuna.Trial], float]:
@@ -69,3 +70,20 @@ def test_a_budget_that_running_trials_have_spent_is_said_so(
     said = warnings_of(caplog)
     assert len(study.trials) == 2
     assert "1 trial has cost 2, with what is running the rest, and the" in said
+
+
+@pytest.mark.parametrize("free", [["cheap"], SOURCES])
+def test_a_source_that_costs_nothing_is_drawn(free: list[str]) -> None:
+    def objective(trial: optuna.Trial) -> float:
+        source = trial.suggest_categorical("source", SOURCES)
+        x, y = (trial.suggest_float(name, 0.0, 1.0) for name in "xy")
+        trial.set_user_attr("cost", 0.0 if source in free else 1.0 + x)
+        return x + y
+
+    study = study_of(MisoWildSampler(method="paper", seed=0))
+    study.optimize(objective, n_trials=10)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        figure = plot_cost_model(study)
+    highest = figure.layout.coloraxis2.cmax
+    assert highest is None or np.isfinite(highest)

@@ -45,10 +45,11 @@ def contour_figure(
         mean, std = quantity.predict(grid, source)
         means.append(quantity.scaled(mean).reshape(len(y), len(x)))
         if std is not None:
-            # On a logarithmic scale, what counts is the ratio.
-            spread = std / np.abs(mean) if quantity.is_log else std
+            # On a logarithmic scale, what counts is the ratio; to 0 there is none.
+            spread = std / np.where(mean == 0.0, np.nan, np.abs(mean)) if quantity.is_log else std
             spreads.append(spread.reshape(len(y), len(x)))
     bounds = _bounds(means, quantity)
+    widest = max((float(s[np.isfinite(s)].max(initial=0.0)) for s in spreads), default=None)
 
     figure, places, n_blocks = _panels(quantity, title, with_spread=bool(spreads))
     for (row, column), source, mean in zip(places, quantity.sources, means, strict=True):
@@ -56,7 +57,7 @@ def contour_figure(
         figure.add_trace(contour.update(coloraxis="coloraxis"), row, column)
         figure.add_trace(_observations(look, x_axis, y_axis, quantity, source), row, column)
     for (row, column), spread in zip(places, spreads, strict=False):
-        contour = _contour(x_axis, y_axis, x, y, spread, (0.0, float(np.max(spreads))))
+        contour = _contour(x_axis, y_axis, x, y, spread, (0.0, widest or 0.0))
         figure.add_trace(contour.update(coloraxis="coloraxis2"), row + n_blocks, column)
     for (row, column), source in zip(places, quantity.sources, strict=True):
         for mark in quantity.marks:
@@ -71,7 +72,7 @@ def contour_figure(
         bottom = row + n_blocks if spreads else row
         figure.update_xaxes(title_text=x_axis.title, showticklabels=True, row=bottom, col=column)
     figure.update_yaxes(title_text=y_axis.title, col=1)
-    _color_axes(figure, quantity, bounds, float(np.max(spreads)) if spreads else None)
+    _color_axes(figure, quantity, bounds, widest)
     return figure
 
 
