@@ -73,10 +73,12 @@ def test_more_than_the_budget_is_no_more_than_a_full_bar(monkeypatch: pytest.Mon
 def test_a_study_with_one_source_that_takes_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = redirected(monkeypatch, Terminal())
     study = optuna.create_study(sampler=MisoWildSampler(seed=0))
+    for x in (1.75, 1.25, 1.5):
+        study.enqueue_trial({"x": x})
     with CostProgressBar() as bar:
-        study.optimize(lambda t: t.suggest_float("x", 1.0, 2.0), n_trials=2, callbacks=[bar])
+        study.optimize(lambda t: t.suggest_float("x", 1.0, 2.0), n_trials=3, callbacks=[bar])
     last = terminal.getvalue().split("\r")[-1]
-    assert re.match(r"cost \S+ s, best: 1\.\d+ \[", last)
+    assert re.match(r"cost \S+ s, best: 1\.25 \[", last)
 
 
 def test_the_sampler_that_is_given_tells_the_preferred_source(
