@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from collections.abc import Sequence
 from importlib.util import find_spec
@@ -34,7 +35,8 @@ def print_trial(study: optuna.Study, trial: FrozenTrial) -> None:
     value = f"{trial.value:.4f}" if trial.state == TrialState.COMPLETE else trial.state.name
     print(
         f"trial {trial.number:3d}   {source!s:>11}   {_text(params)}   value {value}   "
-        f"cost {trial.user_attrs.get('cost', math.nan):.2f}   total {cumulated_cost(study):.2f}",
+        f"cost {_amount(trial.user_attrs.get('cost', math.nan))}   "
+        f"total {_amount(cumulated_cost(study))}",
         flush=True,
     )
 
@@ -55,35 +57,43 @@ def print_summary(study: optuna.Study, *, unit: str = "s") -> None:
     # Trials that were added from elsewhere have cost this study nothing.
     trials = [trial for trial in study.trials if "cost" in trial.user_attrs]
     total = cumulated_cost(study)
-    print(f"Cost of these {len(trials)} trials: {total:.2f} {unit}, of which")
+    print(f"Cost of these {len(trials)} trials: {_amount(total)} {unit}, of which")
     spent: dict[Any, list[float]] = {}
     for trial in trials:
         spent.setdefault(trial.params.get("source"), []).append(trial.user_attrs["cost"])
     verdicts = source_verdicts(study)
     for source, costs in sorted(spent.items(), key=lambda item: -sum(item[1])):
         print(
-            f"  {source!s:>11}   {len(costs):3d} queries   {sum(costs):8.2f} {unit}   "
+            f"  {source!s:>11}   {len(costs):3d} queries   {_amount(sum(costs)):>8} {unit}   "
             f"{sum(costs) / total:6.1%}   {verdicts.get(source, '')}".rstrip()
+        )
+    added = Counter(t.params.get("source") for t in study.trials if "cost" not in t.user_attrs)
+    for source, count in added.items():
+        print(f"  {source!s:>11}   {count:3d} added, at no cost   {verdicts.get(source, '')}")
+    if verdicts:
+        print(
+            "A verdict is on what the queries of a source told of the preferred one for their cost.\n"
+            "Whether the study gained by them, only the same cost without them can show."
         )
 
 
 def print_comparison(studies: Mapping[str, optuna.Study], preferred: str) -> None:
-    """Print what several studies have found for the same cost, and how soon.
+    """Print what several studies have found for the same cost, and after parts of it.
 
     Args:
-        studies: The studies by their names, all minimising. How soon is told of what the last
-            one has found in the end.
+        studies: The studies by their names, all minimising. The cost is that of the first one.
         preferred: The source that counts.
     """
-    *_, last = studies.values()
+    first, *_ = studies.values()
+    total = cumulated_cost(first)
     width = max(map(len, studies))
-    print(f"\nFor the same cost, on {preferred} of the data:")
-    print(f"  {'':{width}}   lowest error   trials   cost to reach {last.best_value:.4f}")
+    print(f"\nThe lowest error on {preferred} of the data when a part of that cost is spent:")
+    print(f"  {'':{width}}   a quarter     half      all   trials")
     for name, study in studies.items():
-        cost = _cost_to_reach(study, last.best_value, preferred)
+        quarter, half = (_lowest(study, part * total, preferred) for part in (0.25, 0.5))
         print(
-            f"  {name:{width}}   {study.best_value:12.4f}   {len(study.trials):6d}   "
-            f"{'not reached' if cost is None else f'{cost:.2f}':>20}"
+            f"  {name:{width}}   {quarter:>9}   {half:>6}   {study.best_value:.4f}   "
+            f"{len(study.trials):6d}"
         )
 
 
@@ -94,15 +104,21 @@ def print_files(paths: Sequence[Path]) -> None:
     print(f"Its figures, as {kinds} in {paths[0].parent}: {stems}")
 
 
-def _cost_to_reach(study: optuna.Study, value: float, preferred: str) -> float | None:
-    """Return what was spent when the preferred source first had a value as low as this one."""
-    spent = 0.0
+def _lowest(study: optuna.Study, cost: float, preferred: str) -> str:
+    """Return the lowest value that the preferred source has had when a cost was spent."""
+    spent, values = 0.0, []
     for trial in study.get_trials(deepcopy=False):
         spent += trial.user_attrs.get("cost", 0.0)
+        if spent > cost:
+            break
         if trial.params.get("source") == preferred and trial.value is not None:
-            if round(trial.value, 4) <= round(value, 4):  # as printed
-                return spent
-    return None
+            values.append(trial.value)
+    return f"{min(values):.4f}" if values else "none"
+
+
+def _amount(cost: float) -> str:
+    """Return a cost with as many digits as tell something."""
+    return f"{cost:#.3g}" if cost < 10.0 else f"{cost:.2f}"
 
 
 def _text(params: dict[str, Any]) -> str:

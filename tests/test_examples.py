@@ -38,13 +38,23 @@ def test_an_example_recommends_what_it_has_observed(name: str) -> None:
     assert sum(float(share) for _, _, share in shares) == pytest.approx(100.0, abs=0.5)
 
 
+def test_what_last_month_told_has_a_verdict() -> None:
+    output = run("last_month.py", "--short")
+    assert re.search(
+        r"^   last month    40 added, at no cost   (worth its|cannot be|too few)",
+        output,
+        re.MULTILINE,
+    )
+    assert "Whether the study gained by them" in output
+
+
 def test_the_quickstart_is_the_same_at_every_run() -> None:
     outputs = [run("quickstart.py", "--short", "--n-trials", "12") for _ in range(2)]
     first, second = (re.sub(r"^Seconds: .*$", "", o, flags=re.MULTILINE) for o in outputs)
     assert first == second
-    # What each of the three has found, and when it was as good as the last one in the end.
-    rows = re.findall(r"^  (\w+, .*\S) +(\S+) +(\d+) +(not reached|\S+)$", first, re.MULTILINE)
-    names, errors, trials, costs = zip(*rows, strict=True)
+    # What each of the three has found, and when.
+    rows = re.findall(r"^  (\w+, .*\S) +(\S+) +(\S+) +(\S+) +(\d+)$", first, re.MULTILINE)
+    names, quarters, halves, errors, trials = zip(*rows, strict=True)
     assert names == (
         "MisoWildSampler, 5 sources",
         "MisoWildSampler, 100% only",
@@ -53,10 +63,13 @@ def test_the_quickstart_is_the_same_at_every_run() -> None:
     assert trials[0] == "12"
     (recommended,) = re.findall(r"^Value: (\S+), observed", first, re.MULTILINE)
     assert errors[0] == recommended
-    for error, cost in zip(errors, costs, strict=True):
-        assert (cost == "not reached") == (float(error) > float(errors[-1]))
-    spent = re.findall(r"value (\S+)   cost (\S+)   total (\S+)$", first, re.MULTILINE)
-    assert float(costs[-1]) <= float(spent[-1][2]) + max(float(cost) for _, cost, _ in spent)
+    lines = re.findall(r"^trial .* +(\d+)%.*value (\S+)   cost \S+   total (\S+)$", first, re.M)
+    for part, shown in ((0.25, quarters[0]), (0.5, halves[0])):
+        until = part * float(lines[-1][2])
+        seen = [
+            value for source, value, total in lines if source == "100" and float(total) <= until
+        ]
+        assert shown == min(seen, default="none")
     # The verdict on each source.
     shares = re.findall(r"^ +(\d+)% +(\d+) queries .*%(.*)$", first, re.MULTILINE)
     assert {source: verdict != "" for source, _, verdict in shares} == {
@@ -83,16 +96,16 @@ def test_a_comparison_counts_values_of_the_preferred_source_only(
         return result
 
     studies = {
-        "ours": study(("full", 0.3, 10.0), ("cheap", 0.1, 1.0), ("full", 0.20004, 10.0)),
-        "worse": study(("full", 0.3, 20.0)),
-        "theirs": study(("full", 0.2, 20.0)),
+        "ours": study(("full", 0.3, 4.0), ("cheap", 0.1, 2.0), ("full", 0.2, 14.0)),
+        "early": study(("full", 0.25, 5.0), ("full", 0.5, 18.0)),
+        "late": study(("full", 0.4, 10.0), ("full", 0.15, 11.0)),
     }
     print_comparison(studies, "full")
     rows = [line.split() for line in capsys.readouterr().out.splitlines()[-3:]]
     assert rows == [
-        ["ours", "0.2000", "3", "21.00"],
-        ["worse", "0.3000", "1", "not", "reached"],
-        ["theirs", "0.2000", "1", "20.00"],
+        ["ours", "0.3000", "0.3000", "0.2000", "3"],
+        ["early", "0.2500", "0.2500", "0.2500", "2"],
+        ["late", "none", "0.4000", "0.1500", "2"],
     ]
 
 

@@ -219,6 +219,21 @@ def test_the_whole_interval_decides(low: float, high: float, verdict: str) -> No
     assert Worth(10, 0.1, 0.25, 0.45, low, high).verdict == verdict
 
 
+@pytest.mark.parametrize("helps, verdict", [(True, "worth its cost"), (False, "cannot be told")])
+def test_a_source_that_was_paid_elsewhere_is_worth_what_it_tells(
+    helps: bool, verdict: str
+) -> None:
+    values = [math.sin(0.6 * i) for i in range(10)]
+    other = values if helps else [0.1 * (-1) ** i for i in range(10)]
+    rows = [("full", 0.1 * i, values[i], 1.0) for i in range(10)]
+    study = told([*rows, *(("half", 0.1 * i, other[i], None) for i in range(10))])
+    sampler = MisoWildSampler()
+    assert source_verdicts(study, sampler=sampler) == {"half": verdict, "tenth": "never asked"}
+    half = point(plot_source_worth(study, sampler=sampler), "half")
+    assert half.x == (None,)
+    assert half.name == f"half: 10 queries, 0% of the cost<br>   {verdict}"
+
+
 def test_what_the_models_do_not_know_is_no_agreement() -> None:
     def study(lowest: float) -> optuna.Study:
         """The preferred source asked from 0 to 1/2 only, the other one from ``lowest`` on."""

@@ -48,7 +48,7 @@ class Worth:
         n_queries: How often it has given a value.
         share: Its part of what the study has cost.
         cost: Cost of a query relative to the preferred source, the geometric mean over where it
-            was asked; NaN if it never was.
+            was asked; NaN if it never was, or has cost nothing.
         correlation: Of its values with the preferred source; NaN if there are too few.
         low: Lower end of the 95 % interval of the correlation; −1 if there are too few.
         high: Its upper end; 1 if there are too few.
@@ -69,8 +69,11 @@ class Worth:
 
     @property
     def break_even(self) -> float:
-        """The correlation from which on a query tells more for the money than a preferred one."""
-        return math.sqrt(self.cost)
+        """The correlation from which on a query tells more for the money than a preferred one.
+
+        What has cost nothing need only tell anything.
+        """
+        return math.sqrt(self.cost) if math.isfinite(self.cost) else 0.0
 
     @property
     def verdict(self) -> str:
@@ -257,10 +260,14 @@ def source_worths(look: Look) -> dict[int, Worth]:
 def _relative_cost(look: Look, source: int) -> float:
     """Return the geometric mean of the relative cost over where a source was asked.
 
-    Over the places where both are predicted to cost anything; NaN if there is none.
+    Over the places where both are predicted to cost anything; NaN if there is none, or if only
+    the source has no cost at all, as one whose trials were added.
     """
     model, space = look.model, look.view.space
     assert model is not None
+    has_cost = [len(look.view.observations.costed(s)) > 0 for s in (source, 0)]
+    if has_cost == [False, True]:
+        return math.nan
     places = [
         {name: query.trial.params[name] for name in space}
         for query in look.valued
