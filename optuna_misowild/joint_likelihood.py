@@ -123,6 +123,10 @@ def negative_log_prior(theta: NDArray[np.float64], d: int) -> tuple[float, NDArr
 
         Σ_i 0.1 (ℓ_i² + ℓ_i⁻²) − log σ² + σ² + Σ_s 30 λ_s²
         + Σ_{s>1} (2 (ρ_s − 1)² − 0.1 log τ_s + 2 τ_s + (log κ_s / 0.7)² / 2)
+        + Σ_{s>1} (max(0, log λ_1² − log λ_s²) / 2)² / 2
+
+    By the last term, the preferred source is hardly noisier than another one: of its few values,
+    those that contradict the others' would else pass for noise, where they tell a discrepancy.
 
     Args:
         theta: Hyperparameter vector, see :meth:`JointHyperparameters.to_vector`.
@@ -134,6 +138,7 @@ def negative_log_prior(theta: NDArray[np.float64], d: int) -> tuple[float, NDArr
     h = JointHyperparameters.from_vector(theta, d)
     l2 = np.square(h.length_scale)
     rho, tau, log_kappa = h.rho[1:], h.tau[1:], np.log(h.kappa[1:])
+    excess = np.maximum(np.log(h.noise[0]) - np.log(h.noise[1:]), 0.0) / 4.0
     value = (
         0.1 * np.sum(l2 + 1.0 / l2)
         - np.log(h.amplitude)
@@ -142,12 +147,13 @@ def negative_log_prior(theta: NDArray[np.float64], d: int) -> tuple[float, NDArr
         + np.sum(2.0 * np.square(rho - 1.0))
         + np.sum(2.0 * tau - 0.1 * np.log(tau))
         + np.sum(0.5 * np.square(log_kappa / 0.7))
+        + np.sum(2.0 * np.square(excess))
     )
     gradient = np.concatenate(
         [
             0.2 * (l2 - 1.0 / l2),
             [h.amplitude - 1.0],
-            30.0 * h.noise,
+            30.0 * h.noise + np.concatenate([[excess.sum()], -excess]),
             4.0 * (rho - 1.0),
             2.0 * tau - 0.1,
             log_kappa / 0.49,

@@ -21,7 +21,8 @@ from optuna_misowild.observations import Proposal
 
 @pytest.mark.parametrize(
     ("budget", "verifies"),
-    [(20.0, False), (7.1, True), (6.9, False), (None, False)],
+    # With 6.9 it exceeds the budget a little, as whatever is worth asking then does.
+    [(20.0, False), (7.1, True), (6.9, True), (6.0, False), (None, False)],
 )
 def test_what_is_left_of_the_budget_is_kept_for_the_verification(
     budget: float | None, verifies: bool
@@ -125,15 +126,18 @@ def test_costs_of_running_trials_are_not_left() -> None:
     pending = replace(observations, cost=cost, y=y, pending=running, spent=paid)
     assert METHOD.fit(observations, LINE).left == pytest.approx(10.0)
     assert METHOD.fit(pending, LINE).left == pytest.approx(10.0, rel=0.05)
-    # Without a budget; if it is spent; if the cheapest query of the preferred source is dearer.
-    for left in (None, 0.0, -1.0, 0.9):
+    # Without a budget, or if it is spent.
+    for left in (None, 0.0, -1.0):
         assert METHOD.fit(dear_to_the_right(left), LINE).left == np.inf
     assert METHOD.fit(dear_to_the_right(1.1), LINE).left == pytest.approx(1.1)
 
 
-def test_where_nothing_can_be_paid_the_best_is_asked_all_the_same() -> None:
-    proposal = METHOD.propose(dear_to_the_right(0.05), LINE, rng=np.random.default_rng(0))
-    assert proposal.x[0] > 0.8
+def test_where_nothing_can_be_paid_the_budget_is_exceeded_by_no_more_than_is_usual() -> None:
+    observations = dear_to_the_right(0.05)
+    usual = np.median(observations.cost[observations.source == 0])
+    assert METHOD.fit(observations, LINE).left == pytest.approx(usual, rel=0.05)
+    proposal = METHOD.propose(observations, LINE, rng=np.random.default_rng(0), sources=[0])
+    assert cost_of(proposal) < 1.05 * usual  # Better ones are dearer.
 
 
 def test_where_what_is_fixed_cannot_be_paid_the_best_of_it_is_asked() -> None:

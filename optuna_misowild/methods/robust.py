@@ -169,8 +169,11 @@ class RobustMethod:
         pending_cost = float(predicted_costs(observations, cost)[observations.pending].sum())
         paid, budget = observations.spent + pending_cost, observations.budget
         left = np.inf if budget is None else budget - paid
-        if left < cost.median(X, 0).min(initial=np.inf):
-            left = np.inf  # Whatever is asked now exceeds the budget: that is no criterion then.
+        asked = cost.median(X[first], 0)
+        if left <= 0.0 or not len(asked):
+            left = np.inf  # Cost is no criterion any more, or not yet.
+        elif left < asked.min():
+            left = float(np.median(asked))  # The budget is exceeded, by no more than is usual.
         return RobustModel(
             joint=joint,
             single=single,
@@ -345,7 +348,7 @@ class RobustMethod:
         """Whether x⁺ is to be evaluated on the preferred source now, since later is too late.
 
         That is, if it has not been, and if after the proposed query the budget would not last
-        for it, but now it does.
+        for it.
         """
         if observations.budget is None or not self.can_verify(observations, model, fixed=fixed):
             return False
