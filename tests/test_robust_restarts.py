@@ -83,11 +83,3 @@ def test_source_that_is_new_does_not_wait_for_a_restart(fits: Fits) -> None:
     Z = rng.random((5, 2))
     np.testing.assert_allclose(model.predict(Z, 2)[0], objective(Z) + 100.0, atol=1.0)
     np.testing.assert_allclose(model.cost.median(Z, 2), 1e-3, rtol=0.5)
-
-
-def test_one_source_needs_no_second_model() -> None:
-    X = np.random.default_rng(0).random((12, 2))
-    source = np.zeros(12, dtype=int)
-    assert METHOD.fit(observe(X, source, objective(X), n_sources=2), SQUARE).single is None
-    source[0] = 1
-    assert METHOD.fit(observe(X, source, objective(X)), SQUARE).single is not None

@@ -151,7 +151,7 @@ class RobustMethod:
 
         first = observations.valued(0)
         single, odds = None, np.inf
-        if self.n_mixture <= len(first) < len(valued):  # Of one source, it would be the same.
+        if len(first) >= self.n_mixture:
             single = fit_single(X[first], y[first], domain.categorical)
             odds = log_odds(joint, single)
 
