@@ -21,6 +21,7 @@ from optuna_misowild import CostBudgetCallback
 from optuna_misowild import MisoWildSampler
 from optuna_misowild import cumulated_cost
 from optuna_misowild import source_verdicts
+from optuna_misowild.design_budget import what_is_left
 from optuna_misowild.methods.robust import RobustMethod
 
 
@@ -155,6 +156,19 @@ def test_a_budget_spent_before_the_design_is_through_is_said(
         assert "in the unit of 'cost', which the objective sets" in said
     study.optimize(objective, n_trials=1, callbacks=[callback])
     assert warnings_of(caplog).count("before the initial design was through") == 1
+
+
+@pytest.mark.parametrize(
+    "n_left, rest, said",
+    [
+        (3, 22.0, "the 3 that are left of it are predicted to cost 22 at least"),
+        (1, 11.0, "the 1 that is left of it is predicted to cost 11 at least"),
+        (1, 0.0, "1 is left of it"),
+        (2, 0.0, "2 are left of it"),
+    ],
+)
+def test_what_is_left_of_the_design_in_words(n_left: int, rest: float, said: str) -> None:
+    assert what_is_left(n_left, rest) == said
 
 
 def test_a_budget_that_never_ends_is_mentioned(caplog: pytest.LogCaptureFixture) -> None:
