@@ -76,6 +76,7 @@ def fit_joint(
     from_defaults: bool = True,
     max_points: int = 300,
     min_scale: float = 0.0,
+    ordered_noise: bool = True,
     n_iterations: int = N_ITERATIONS,
 ) -> JointGaussianProcess:
     """Fit the joint model: maximum a posteriori hyperparameters by L-BFGS-B.
@@ -91,6 +92,7 @@ def fit_joint(
         max_points: With more observations than this, the hyperparameters are fitted on a subset
             (see :func:`subset`). The model is conditioned on all of them in any case.
         min_scale: The least standard deviation that values are standardised by.
+        ordered_noise: Whether the preferred source is taken to be hardly noisier than another one.
         n_iterations: Of L-BFGS-B, from the best or the only start.
     """
     n, d = X.shape
@@ -106,7 +108,12 @@ def fit_joint(
     if targets.any():
         rows = subset(source, targets, max_points)
         density = JointPosteriorDensity(
-            X[rows], source[rows], targets[rows], n_sources, categorical
+            X[rows],
+            source[rows],
+            targets[rows],
+            n_sources,
+            categorical,
+            ordered_noise=ordered_noise,
         )
         hyperparameters = _maximum_a_posteriori(density, starts, d, n_sources, n_iterations)
     return JointGaussianProcess(

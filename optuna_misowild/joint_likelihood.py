@@ -118,7 +118,9 @@ def bounds(d: int, n_sources: int) -> NDArray[np.float64]:
     )
 
 
-def negative_log_prior(theta: NDArray[np.float64], d: int) -> tuple[float, NDArray[np.float64]]:
+def negative_log_prior(
+    theta: NDArray[np.float64], d: int, *, ordered_noise: bool = True
+) -> tuple[float, NDArray[np.float64]]:
     """Return the negative logarithm of the prior, up to a constant, and its gradient.
 
         Σ_i 0.1 (ℓ_i² + ℓ_i⁻²) − log σ² + σ² + Σ_s 30 λ_s²
@@ -131,6 +133,7 @@ def negative_log_prior(theta: NDArray[np.float64], d: int) -> tuple[float, NDArr
     Args:
         theta: Hyperparameter vector, see :meth:`JointHyperparameters.to_vector`.
         d: Number of coordinates.
+        ordered_noise: Whether the last term is there.
 
     Returns:
         The value, and its derivatives by the entries of ``theta``.
@@ -138,7 +141,7 @@ def negative_log_prior(theta: NDArray[np.float64], d: int) -> tuple[float, NDArr
     h = JointHyperparameters.from_vector(theta, d)
     l2 = np.square(h.length_scale)
     rho, tau, log_kappa = h.rho[1:], h.tau[1:], np.log(h.kappa[1:])
-    excess = np.maximum(np.log(h.noise[0]) - np.log(h.noise[1:]), 0.0) / 4.0
+    excess = np.maximum(np.log(h.noise[0]) - np.log(h.noise[1:]), 0.0) / 4.0 * ordered_noise
     value = (
         0.1 * np.sum(l2 + 1.0 / l2)
         - np.log(h.amplitude)
@@ -176,6 +179,8 @@ class JointPosteriorDensity:
         targets: NDArray[np.float64],
         n_sources: int,
         categorical: NDArray[np.bool_],
+        *,
+        ordered_noise: bool = True,
     ) -> None:
         """Prepare what does not depend on the hyperparameters.
 
@@ -185,8 +190,10 @@ class JointPosteriorDensity:
             targets: Standardised values, shape (n,).
             n_sources: S.
             categorical: Shape (d,).
+            ordered_noise: See :func:`negative_log_prior`.
         """
         n, self._d = X.shape
+        self._ordered_noise = ordered_noise
         self._targets = targets
         self._source = source
         self._n_sources = n_sources
@@ -220,7 +227,7 @@ class JointPosteriorDensity:
         (Rasmussen and Williams, 2006, eq. 5.9). n³ flops, of which the inverse takes 2/3.
         """
         h = JointHyperparameters.from_vector(theta, self._d)
-        value, gradient = negative_log_prior(theta, self._d)
+        value, gradient = negative_log_prior(theta, self._d, ordered_noise=self._ordered_noise)
         s, t = self._block_sources
 
         inverse_l2 = 1.0 / np.square(h.length_scale)

@@ -145,6 +145,8 @@ def test_prior_is_that_of_the_method(noise: float, excess: float) -> None:
     expected = 0.1 * 2 * (4 + 0.25) - np.log(3) + 3 + 30 * (noise + 0.1) + excess
     expected += 2 * 0.25 - 0.1 * np.log(0.2) + 0.4 + 0.5
     assert negative_log_prior(h.to_vector(), 2)[0] == pytest.approx(expected)
+    of_costs = negative_log_prior(h.to_vector(), 2, ordered_noise=False)[0]
+    assert of_costs == pytest.approx(expected - excess)
 
 
 def test_leave_one_out_is_leaving_out() -> None:

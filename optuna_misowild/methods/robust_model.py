@@ -33,12 +33,28 @@ if TYPE_CHECKING:
     from optuna_misowild.observations import Observations
 
 
-# From so many observations on, the hyperparameters stay from one restart of their search to the
-# next: those of the objective, where more depends on them, and those of the costs.
-_MANY_VALUES = 128
-_MANY_COSTS = 48
 # Restarts become so rare that one in so many observations is new at each.
 _NEW = 16
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """What differs between the joint models of the objective and of the log costs.
+
+    Attributes:
+        min_scale: The least standard deviation that values are standardised by.
+        ordered_noise: Whether the preferred source is taken to be hardly noisier than another.
+        many: Number of observations from which on hyperparameters stay from one restart of their
+            search to the next.
+    """
+
+    min_scale: float
+    ordered_noise: bool
+    many: int
+
+
+OBJECTIVE = Quantity(min_scale=0.0, ordered_noise=True, many=128)
+LOG_COST = Quantity(min_scale=MIN_LOG_SCALE, ordered_noise=False, many=48)
 
 
 @dataclass(frozen=True)
@@ -247,8 +263,7 @@ def fit_in_order(
     n_initial: int,
     restart_every: int,
     categorical: NDArray[np.bool_],
-    min_scale: float = 0.0,
-    many: int = _MANY_VALUES,
+    quantity: Quantity = OBJECTIVE,
 ) -> JointGaussianProcess:
     """Fit a joint model as a function of the observations alone.
 
@@ -266,8 +281,7 @@ def fit_in_order(
         n_initial: Number of locations from which offsets between the sources are taken.
         restart_every: Number of observations from one restart to the next.
         categorical: Shape (d,).
-        min_scale: The least standard deviation that values are standardised by.
-        many: Number of observations from which on hyperparameters stay between restarts.
+        quantity: What ``y`` is.
     """
 
     def part(n: int) -> tuple[NDArray[np.float64], NDArray[np.int_], NDArray[np.float64]]:
@@ -276,13 +290,13 @@ def fit_in_order(
     n = len(X)
     every = restart_every * max(1, n // (_NEW * restart_every))
     n_checkpoint = n - n % every or n
-    is_settled = n_checkpoint >= many
+    is_settled = n_checkpoint >= quantity.many
     start = _fit_from_defaults(
         *part(n_checkpoint),
         n_sources,
         n_initial,
         categorical,
-        min_scale,
+        quantity,
         2 * N_ITERATIONS if is_settled else N_ITERATIONS,
     )
     if n_checkpoint == n:
@@ -299,7 +313,8 @@ def fit_in_order(
         categorical=categorical,
         warm_start=start.hyperparameters,
         from_defaults=False,
-        min_scale=min_scale,
+        min_scale=quantity.min_scale,
+        ordered_noise=quantity.ordered_noise,
     )
 
 
@@ -311,7 +326,7 @@ def _fit_from_defaults(
     n_sources: int,
     n_initial: int,
     categorical: NDArray[np.bool_],
-    min_scale: float,
+    quantity: Quantity,
     n_iterations: int,
 ) -> JointGaussianProcess:
     return fit_joint(
@@ -320,7 +335,8 @@ def _fit_from_defaults(
         y,
         offsets=shared_offsets(X, source, y, n_sources=n_sources, limit=n_initial),
         categorical=categorical,
-        min_scale=min_scale,
+        min_scale=quantity.min_scale,
+        ordered_noise=quantity.ordered_noise,
         n_iterations=n_iterations,
     )
 
@@ -347,8 +363,7 @@ def fit_costs(
         n_initial=n_initial,
         restart_every=restart_every,
         categorical=categorical,
-        min_scale=MIN_LOG_SCALE,
-        many=_MANY_COSTS,
+        quantity=LOG_COST,
     )
     return JointLogCost(joint)
 
