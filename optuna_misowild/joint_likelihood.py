@@ -125,15 +125,15 @@ def negative_log_prior(
 
         Σ_i 0.1 (ℓ_i² + ℓ_i⁻²) − log σ² + σ² + Σ_s 30 λ_s²
         + Σ_{s>1} (2 (ρ_s − 1)² − 0.1 log τ_s + 2 τ_s + (log κ_s / 0.7)² / 2)
-        + Σ_{s>1} (max(0, log λ_1² − log λ_s²) / 2)² / 2
+        + Σ_{s>1} (max(0, log λ_1² − log λ_s²) / 2)² / 2 / (S − 1)
 
-    By the last term, the preferred source is hardly noisier than another one: of its few values,
+    By the last sum, the preferred source is hardly noisier than another one: of its few values,
     those that contradict the others' would else pass for noise, where they tell a discrepancy.
 
     Args:
         theta: Hyperparameter vector, see :meth:`JointHyperparameters.to_vector`.
         d: Number of coordinates.
-        ordered_noise: Whether the last term is there.
+        ordered_noise: Whether the last sum is there.
 
     Returns:
         The value, and its derivatives by the entries of ``theta``.
@@ -141,6 +141,7 @@ def negative_log_prior(
     h = JointHyperparameters.from_vector(theta, d)
     l2 = np.square(h.length_scale)
     rho, tau, log_kappa = h.rho[1:], h.tau[1:], np.log(h.kappa[1:])
+    others = max(len(rho), 1)
     excess = np.maximum(np.log(h.noise[0]) - np.log(h.noise[1:]), 0.0) / 4.0 * ordered_noise
     value = (
         0.1 * np.sum(l2 + 1.0 / l2)
@@ -150,13 +151,13 @@ def negative_log_prior(
         + np.sum(2.0 * np.square(rho - 1.0))
         + np.sum(2.0 * tau - 0.1 * np.log(tau))
         + np.sum(0.5 * np.square(log_kappa / 0.7))
-        + np.sum(2.0 * np.square(excess))
+        + np.sum(2.0 * np.square(excess)) / others
     )
     gradient = np.concatenate(
         [
             0.2 * (l2 - 1.0 / l2),
             [h.amplitude - 1.0],
-            30.0 * h.noise + np.concatenate([[excess.sum()], -excess]),
+            30.0 * h.noise + np.concatenate([[excess.sum()], -excess]) / others,
             4.0 * (rho - 1.0),
             2.0 * tau - 0.1,
             log_kappa / 0.49,

@@ -131,19 +131,22 @@ def test_posterior_density_of_hyperparameters(n_sources: int, n: int) -> None:
     np.testing.assert_allclose(gradient, numerical, rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize(("noise", "excess"), [(0.01, 0.0), (0.2, np.log(2.0) ** 2 / 8.0)])
+@pytest.mark.parametrize(
+    ("noise", "excess"),
+    [(0.01, 0.0), (0.2, np.log(2.0) ** 2 / 16), (0.4, (np.log(4.0) ** 2 + np.log(2.0) ** 2) / 16)],
+)
 def test_prior_is_that_of_the_method(noise: float, excess: float) -> None:
-    """By the last term, the preferred source is hardly noisier than another."""
+    """By the last sum, the preferred source is hardly noisier than another."""
     h = JointHyperparameters(
         length_scale=np.array([0.5, 2.0]),
         amplitude=3.0,
-        noise=np.array([noise, 0.1]),
-        rho=np.array([1.0, 0.5]),
-        tau=np.array([0.0, 0.2]),
-        kappa=np.array([1.0, np.exp(0.7)]),
+        noise=np.array([noise, 0.1, 0.2]),
+        rho=np.array([1.0, 0.5, 1.0]),
+        tau=np.array([0.0, 0.2, 1.0]),
+        kappa=np.array([1.0, np.exp(0.7), 1.0]),
     )
-    expected = 0.1 * 2 * (4 + 0.25) - np.log(3) + 3 + 30 * (noise + 0.1) + excess
-    expected += 2 * 0.25 - 0.1 * np.log(0.2) + 0.4 + 0.5
+    expected = 0.1 * 2 * (4 + 0.25) - np.log(3) + 3 + 30 * (noise + 0.3) + excess
+    expected += 2 * 0.25 - 0.1 * np.log(0.2) + 0.4 + 2.0 + 0.5
     assert negative_log_prior(h.to_vector(), 2)[0] == pytest.approx(expected)
     of_costs = negative_log_prior(h.to_vector(), 2, ordered_noise=False)[0]
     assert of_costs == pytest.approx(expected - excess)
