@@ -16,7 +16,7 @@ from robust_observations import observe
 
 from optuna_misowild.domain import Domain
 from optuna_misowild.methods import robust
-from optuna_misowild.methods import robust_model
+from optuna_misowild.methods import robust_fit
 from optuna_misowild.methods.robust import RobustMethod
 from optuna_misowild.observations import Observations
 from optuna_misowild.observations import Proposal
@@ -74,7 +74,7 @@ def test_what_is_remembered_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> 
     propose(example(n=42))
     expected = propose(example(n=43))
     for module, name in (
-        (robust_model, "_fit_from_defaults"),
+        (robust_fit, "_fit_from_defaults"),
         (robust, "fit_single"),
     ):
         monkeypatch.setattr(module, name, getattr(module, name).__wrapped__)

@@ -13,7 +13,7 @@ from robust_observations import example
 from robust_observations import objective
 from robust_observations import observe
 
-from optuna_misowild.methods import robust_model
+from optuna_misowild.methods import robust_fit
 from optuna_misowild.methods.robust import RobustMethod
 
 
@@ -24,13 +24,13 @@ Fits = list[tuple[int, bool]]
 def fits(monkeypatch: pytest.MonkeyPatch) -> Fits:
     """The fits as they are made: number of observations, and whether from the defaults."""
     seen: Fits = []
-    fit = robust_model.fit_joint
+    fit = robust_fit.fit_joint
 
     def spy(X: Array, *args: Any, **kwargs: Any) -> Any:
         seen.append((len(X), kwargs.get("from_defaults", True)))
         return fit(X, *args, **kwargs)
 
-    monkeypatch.setattr(robust_model, "fit_joint", spy)
+    monkeypatch.setattr(robust_fit, "fit_joint", spy)
     return seen
 
 

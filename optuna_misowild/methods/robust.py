@@ -24,16 +24,16 @@ from optuna_misowild.methods.exploration import distances
 from optuna_misowild.methods.exploration import least_known
 from optuna_misowild.methods.robust_design import is_cheap
 from optuna_misowild.methods.robust_design import remaining_pairs
+from optuna_misowild.methods.robust_fit import fit_costs
+from optuna_misowild.methods.robust_fit import fit_in_order
+from optuna_misowild.methods.robust_fit import fit_single
+from optuna_misowild.methods.robust_fit import log_odds
+from optuna_misowild.methods.robust_fit import predicted_costs
 from optuna_misowild.methods.robust_gates import is_creeping
 from optuna_misowild.methods.robust_gates import remote_place
 from optuna_misowild.methods.robust_gates import unfollowed_promise
 from optuna_misowild.methods.robust_model import RobustAcquisition
 from optuna_misowild.methods.robust_model import RobustModel
-from optuna_misowild.methods.robust_model import fit_costs
-from optuna_misowild.methods.robust_model import fit_in_order
-from optuna_misowild.methods.robust_model import fit_single
-from optuna_misowild.methods.robust_model import log_odds
-from optuna_misowild.methods.robust_model import predicted_costs
 from optuna_misowild.observations import Proposal
 from optuna_misowild.outliers import clip_outliers
 
