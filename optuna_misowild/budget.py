@@ -173,8 +173,8 @@ class CostBudgetCallback:
         cost_attr = self._cost_attr or cost_attr_of(study)
         finished = [t for t in all_trials(study) if t.state.is_finished()]
         malformed = [t for t in finished if malformed_cost(t, cost_attr) is not None]
-        n_free = sum(t.user_attrs.get(cost_attr) == 0 for t in finished if t not in malformed)
-        if len(finished) < _MIN_FREE or len(malformed) + n_free < len(finished):
+        usable = [t for t in finished if malformed_cost(t, cost_attr) is None]
+        if len(finished) < _MIN_FREE or any(t.user_attrs.get(cost_attr) != 0 for t in usable):
             return
         if not self._once.first(study, "no cost"):
             return

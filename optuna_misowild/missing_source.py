@@ -55,7 +55,7 @@ def missing_source(
         trials: All trials of the study.
     """
     name = settings.source
-    if name in trial.distributions or any(name in t.distributions for t in trials):
+    if _is_named(name, trial, trials):
         return None
     categorical = {
         key: distribution
@@ -101,12 +101,16 @@ def only_source(
         trials: All trials of the study.
     """
     name = settings.source
-    if settings.only_preferred or any(name in t.distributions for t in (trial, *trials)):
+    if settings.only_preferred or _is_named(name, trial, trials):
         return None
     return (
         f"There is no parameter {name!r}: all trials count as one source. If there are several, "
         f"let the objective suggest which by `trial.suggest_categorical({name!r}, [...])`."
     )
+
+
+def _is_named(name: str, trial: FrozenTrial, trials: Sequence[FrozenTrial]) -> bool:
+    return name in trial.distributions or any(name in t.distributions for t in trials)
 
 
 def _given(settings: Settings) -> str:

@@ -10,8 +10,9 @@ from typing import Any
 
 from optuna.distributions import CategoricalDistribution
 
-from optuna_misowild.space import PLAIN
+from optuna_misowild.space import choice_index
 from optuna_misowild.space import distinct_choices
+from optuna_misowild.space import plain_indices
 
 
 if TYPE_CHECKING:
@@ -68,15 +69,13 @@ class Sources:
         """
         if self.distribution is None:
             return 0
-        try:
-            return self._indices[choice]
-        except (KeyError, TypeError):  # NaN, another kind of choice, or none.
-            return self.order.index(int(self.distribution.to_internal_repr(choice)))
+        return self.order.index(choice_index(self.distribution, self._plain_indices, choice))
 
     @cached_property
-    def _indices(self) -> dict[Any, int]:
-        """The source indices of the plain choices, which are looked up for every trial."""
-        return {choice: i for i, choice in enumerate(self.choices) if isinstance(choice, PLAIN)}
+    def _plain_indices(self) -> dict[Any, int]:
+        """Made once: choices are looked up for every trial."""
+        assert self.distribution is not None
+        return plain_indices(self.distribution)
 
     def of_trial(self, params: dict[str, Any]) -> int | None:
         """Return the source index of a trial's parameters.

@@ -32,7 +32,7 @@ _N_SETTLED = 3
 # their distance is then smaller than anything that the models resolve.
 MAX_GRID_SIZE = 2**14
 # The kinds of choices that Optuna can store everywhere.
-PLAIN = (str, int, float, type(None))
+_PLAIN = (str, int, float, type(None))
 
 
 def distinct_choices(distribution: CategoricalDistribution) -> tuple[int, ...]:
@@ -50,6 +50,35 @@ def distinct_choices(distribution: CategoricalDistribution) -> tuple[int, ...]:
 def _distinct_choices(distribution: CategoricalDistribution) -> tuple[int, ...]:
     recorded = [int(distribution.to_internal_repr(choice)) for choice in distribution.choices]
     return tuple(sorted(set(recorded)))
+
+
+def plain_indices(distribution: CategoricalDistribution) -> dict[Any, int]:
+    """Return the indices that Optuna records the plain choices by, for :func:`choice_index`."""
+    choices = distribution.choices
+    return {
+        choices[i]: i for i in distinct_choices(distribution) if isinstance(choices[i], _PLAIN)
+    }
+
+
+def choice_index(
+    distribution: CategoricalDistribution, known: Mapping[Any, int], choice: Any
+) -> int:
+    """Return the index that Optuna records a choice by.
+
+    That is ``to_internal_repr``, which searches: asked for every trial, that takes long.
+
+    Args:
+        distribution: The distribution of the parameter.
+        known: What :func:`plain_indices` returns of it.
+        choice: A choice.
+
+    Raises:
+        ValueError: If it is not a choice.
+    """
+    try:
+        return known[choice]
+    except (KeyError, TypeError):  # NaN, another kind of choice, or none.
+        return int(distribution.to_internal_repr(choice))
 
 
 def n_values(distribution: BaseDistribution) -> int | None:
@@ -110,7 +139,10 @@ def coordinate(distribution: BaseDistribution) -> Callable[[Any], float]:
         a categorical value is not one of the choices.
     """
     if isinstance(distribution, CategoricalDistribution):
-        return _categorical_coordinate(distribution)
+        distinct, known = distinct_choices(distribution), plain_indices(distribution)
+        return lambda value: (
+            (distinct.index(choice_index(distribution, known, value)) + 0.5) / len(distinct)
+        )
     assert isinstance(distribution, (FloatDistribution, IntDistribution))
     low, high, step = distribution.low, distribution.high, distribution.step
     count = n_values(distribution)
@@ -133,25 +165,6 @@ def coordinate(distribution: BaseDistribution) -> Callable[[Any], float]:
         return (min(index, count - 1) + 0.5) / count
 
     return on_grid
-
-
-def _categorical_coordinate(distribution: CategoricalDistribution) -> Callable[[Any], float]:
-    distinct = distinct_choices(distribution)
-    # The plain choices are looked up: asked for every trial, Optuna's search takes long.
-    known = {
-        choice: (rank + 0.5) / len(distinct)
-        for rank, choice in enumerate(distribution.choices[i] for i in distinct)
-        if isinstance(choice, PLAIN)
-    }
-
-    def of_choice(value: Any) -> float:
-        try:
-            return known[value]
-        except (KeyError, TypeError):  # NaN, another kind of choice, or none.
-            index = int(distribution.to_internal_repr(value))
-            return (distinct.index(index) + 0.5) / len(distinct)
-
-    return of_choice
 
 
 def to_unit(distribution: BaseDistribution, value: Any) -> float:

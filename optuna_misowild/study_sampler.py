@@ -52,8 +52,10 @@ def given_or_own(sampler: MethodSampler | None, study: Study) -> MethodSampler:
             "`sampler` must be a MisoWildSampler, a CarboCoolingSampler or None, but got "
             f"{sampler!r}."
         )
+    if sampler is None:
+        return sampler_of(study)
     _require_study(study)
-    return sampler_of(study) if sampler is None else sampler
+    return sampler
 
 
 def cost_attr_of(study: Study) -> str:
