@@ -148,6 +148,9 @@ def test_prior_is_that_of_the_method(noise: float, excess: float) -> None:
     expected = 0.1 * 2 * (4 + 0.25) - np.log(3) + 3 + 30 * (noise + 0.3) + excess
     expected += 2 * 0.25 - 0.1 * np.log(0.2) + 0.4 + 2.0 + 0.5
     assert negative_log_prior(h.to_vector(), 2)[0] == pytest.approx(expected)
+    numerical = approx_fprime(h.to_vector(), lambda v: negative_log_prior(v, 2)[0], 1e-7)
+    gradient = negative_log_prior(h.to_vector(), 2)[1]
+    np.testing.assert_allclose(gradient, numerical, rtol=1e-4, atol=1e-4)
     of_costs = negative_log_prior(h.to_vector(), 2, ordered_noise=False)[0]
     assert of_costs == pytest.approx(expected - excess)
 
