@@ -3,6 +3,7 @@
 from optuna_misowild import visualization
 from optuna_misowild.budget import CostBudgetCallback
 from optuna_misowild.budget import cumulated_cost
+from optuna_misowild.imported import import_trials
 from optuna_misowild.methods.carbo import CostCooling
 from optuna_misowild.methods.paper import PaperMethod
 from optuna_misowild.methods.robust import RobustMethod
@@ -29,6 +30,7 @@ __all__ = [
     "Recommendation",
     "RobustMethod",
     "cumulated_cost",
+    "import_trials",
     "recommend",
     "source_verdicts",
     "stratified_sources",

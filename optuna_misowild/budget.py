@@ -16,9 +16,10 @@ from optuna_misowild.cost import typical_cost
 from optuna_misowild.design_budget import ended_early
 from optuna_misowild.once import OncePerStudy
 from optuna_misowild.records import all_trials
-from optuna_misowild.records import costs
+from optuna_misowild.records import is_imported
 from optuna_misowild.records import logger
 from optuna_misowild.records import malformed_cost
+from optuna_misowild.records import paid
 from optuna_misowild.study_sampler import cost_attr_of
 from optuna_misowild.study_sampler import own_sampler_of
 from optuna_misowild.study_sampler import sampler_of
@@ -40,7 +41,7 @@ def cumulated_cost(study: Study, *, cost_attr: str | None = None) -> float:
     """Return the total cost of a study so far.
 
     All finished trials count, whatever their state: failed and pruned ones have paid too. Trials
-    of unknown cost count as 0.
+    of unknown cost count as 0, and so do those that :func:`import_trials` has added.
 
     Args:
         study: The study.
@@ -50,7 +51,7 @@ def cumulated_cost(study: Study, *, cost_attr: str | None = None) -> float:
     """
     if cost_attr is None:
         cost_attr = cost_attr_of(study)
-    known = costs(study.get_trials(deepcopy=False), cost_attr)
+    known = paid(study.get_trials(deepcopy=False), cost_attr)
     return math.fsum(cost for cost in known if math.isfinite(cost))
 
 
@@ -171,7 +172,8 @@ class CostBudgetCallback:
         if self._once.is_said(study, "no cost"):
             return
         cost_attr = self._cost_attr or cost_attr_of(study)
-        finished = [t for t in all_trials(study) if t.state.is_finished()]
+        ours = [trial for trial in all_trials(study) if not is_imported(trial)]
+        finished = [trial for trial in ours if trial.state.is_finished()]
         malformed = [t for t in finished if malformed_cost(t, cost_attr) is not None]
         usable = [t for t in finished if malformed_cost(t, cost_attr) is None]
         if len(finished) < _MIN_FREE or any(t.user_attrs.get(cost_attr) != 0 for t in usable):

@@ -39,7 +39,7 @@ def ended_early(view: StudyView, method: Method, n_rows: int, budget: float) -> 
     n_left, rest = rest_of_design(view, method, n_rows)
     if not n_left:
         return None
-    n_paid = sum(math.isfinite(cost) for cost in records.costs(view.trials, view.cost_attr))
+    n_paid = sum(math.isfinite(cost) for cost in records.paid(view.trials, view.cost_attr))
     running = "" if view.spent >= budget else ", with what is running the rest"
     return (
         f"The budget of {budget:g} was spent before the initial design was through: {n_paid} "

@@ -1,7 +1,12 @@
-"""The trials of a study as observations: what the methods learn from."""
+"""The trials of a study as observations: what the methods learn from.
+
+Each trial is read once (:func:`read`), and then seen over the search space, and over none for
+the initial design (:meth:`History.over`).
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 import math
 from typing import TYPE_CHECKING
 from typing import Any
@@ -36,97 +41,145 @@ _LARGEST_VALUE = 1e100
 _SAME_CAUSE = 0.05
 
 
-def observe(
+@dataclass(frozen=True)
+class Reading:
+    """What a trial tells, wherever it lies in the search space.
+
+    Attributes:
+        trial: The trial.
+        params: Its parameters, including those that a running one will suggest.
+        slot: The (source, row) of the initial design that it has taken, or None.
+        y: Its value in the minimised sense, possibly infinite; NaN if it has none.
+        cost: A sample of the cost surface; NaN if it is none.
+    """
+
+    trial: FrozenTrial
+    params: Mapping[str, Any]
+    slot: tuple[int, int] | None
+    y: float
+    cost: float
+
+
+@dataclass(frozen=True)
+class History:
+    """The trials of a study, each read once.
+
+    Attributes:
+        readings: What each trial tells that tells anything; imported ones come first.
+        sources: The sources of the study.
+        spent: Total cost of the trials.
+        initial_spent: Cost of those that hold a row of the initial design.
+        lost: Numbers of the trials whose worker is gone. They tell nothing, unless two of them
+            were close to each other: then they count as failed.
+    """
+
+    readings: Sequence[Reading]
+    sources: Sources
+    spent: float
+    initial_spent: float
+    lost: Collection[int]
+
+    def over(
+        self, space: Mapping[str, BaseDistribution], *, budget: float | None, by_slot: bool = False
+    ) -> Observations:
+        """Return what the trials tell over a search space.
+
+        Args:
+            space: The search space without the source parameter; trials that lack one of its
+                parameters, or have it outside its range, have no row in the result, but their
+                costs count.
+            budget: The total cost that may be spent, or None.
+            by_slot: Whether a trial that has not suggested a source counts for the source whose
+                row of the initial design it has taken, rather than as a full evaluation.
+        """
+        axes = [(name, dist, coordinate(dist)) for name, dist in space.items()]
+        rows: list[tuple[Reading, list[float], int]] = []
+        for reading in self.readings:
+            index = source_of(reading.trial, reading.params, self.sources, by_slot=by_slot)
+            location = _location(axes, reading.params, reading.trial.distributions)
+            if index is not None and location is not None:
+                rows.append((reading, location, index))
+
+        kept = [reading for reading, *_ in rows]
+        X = np.array([x for _, x, _ in rows], dtype=float).reshape(len(rows), len(space))
+        source = np.array([s for *_, s in rows], dtype=int)
+        row = np.array([-1 if r.slot is None else r.slot[1] for r in kept], dtype=int)
+        y = np.array([r.y for r in kept], dtype=float)
+        y, unit = _in_range(_clip_infinite(y, source))
+        number = np.array([r.trial.number for r in kept], dtype=int)
+        is_lost = np.array([n in self.lost for n in number.tolist()], dtype=bool)
+        running = np.array([r.trial.state == TrialState.RUNNING for r in kept], dtype=bool)
+        imported = np.array([records.is_imported(r.trial) for r in kept], dtype=bool)
+        keep = ~is_lost | _is_repeated(X, source, row, is_lost)
+        return Observations(
+            X=X[keep],
+            source=source[keep],
+            y=y[keep],
+            cost=np.array([r.cost for r in kept], dtype=float)[keep],
+            pending=(running & ~is_lost)[keep],
+            trial=number[keep],
+            row=row[keep],
+            n_sources=len(self.sources),
+            queryable=self.sources.queryable,
+            spent=self.spent,
+            budget=budget,
+            initial_spent=self.initial_spent,
+            n_imported=int(imported[keep].sum()),
+            unit=unit,
+        )
+
+
+def read(
     study: Study,
     trials: Sequence[FrozenTrial],
     *,
     sources: Sources,
     space: Mapping[str, BaseDistribution],
     cost_attr: str,
-    budget: float | None,
     exclude: int | None = None,
-    by_slot: bool = False,
     lost: Collection[int] = (),
-) -> Observations:
-    """Read what the trials of a study tell.
+) -> History:
+    """Read the trials of a study.
 
     Args:
         study: The study, which gives the direction.
         trials: Its trials.
         sources: Its sources.
-        space: The search space without the source parameter; trials that lack one of its
-            parameters, or have it outside its range, have no row in the result, but their costs
-            count.
+        space: The search space without the source parameter, which tells the parameters of
+            running trials.
         cost_attr: The user attribute that holds the cost.
-        budget: The total cost that may be spent, or None.
         exclude: Number of the trial that asks, which is left out.
-        by_slot: Whether a trial that has not suggested a source counts for the source whose row
-            of the initial design it has taken, rather than as a full evaluation.
-        lost: Numbers of the trials whose worker is gone. They tell nothing, unless two of them
-            were close to each other: then they count as failed.
+        lost: Numbers of the trials whose worker is gone.
     """
-    known_costs = records.costs(trials, cost_attr)
     full_space: dict[str, BaseDistribution] = dict(space)
     if sources.distribution is not None:
         full_space[sources.name] = sources.distribution
-
-    axes = [(name, distribution, coordinate(distribution)) for name, distribution in space.items()]
-    rows: list[tuple[FrozenTrial, list[float], int, int, float]] = []
+    trials = records.imported_first(trials)
+    direction = study.direction
+    readings = []
     spent = initial_spent = 0.0
-    for trial, cost in zip(trials, known_costs, strict=True):
+    for trial, cost in zip(trials, records.costs(trials, cost_attr), strict=True):
         if trial.number == exclude or trial.state == TrialState.WAITING:
             continue
         slot = records.row_of(trial)
-        if math.isfinite(cost):
+        if math.isfinite(cost) and not records.is_imported(trial):
             spent += cost
             initial_spent += cost if slot is not None else 0.0
         if records.is_silent(trial):
             continue
-        params = records.params_of(trial, full_space)
-        index = source_of(trial, params, sources, by_slot=by_slot)
-        location = _location(axes, params, trial.distributions)
-        if index is not None and location is not None:
-            rows.append((trial, location, index, -1 if slot is None else slot[1], cost))
-
-    kept = [trial for trial, *_ in rows]
-    X = np.array([x for _, x, *_ in rows], dtype=float).reshape(len(rows), len(space))
-    source = np.array([s for _, _, s, _, _ in rows], dtype=int)
-    row = np.array([r for *_, r, _ in rows], dtype=int)
-    direction = study.direction
-    y = np.array([_value(trial, direction) for trial in kept], dtype=float)
-    y, unit = _in_range(_clip_infinite(y, source))
-    is_lost = np.array([t.number in lost for t in kept], dtype=bool)
-    keep = ~is_lost | _is_repeated(X, source, row, is_lost)
-    return Observations(
-        X=X[keep],
-        source=source[keep],
-        y=y[keep],
         # A pruned or crashed trial has paid for a part only: no sample of the cost surface.
-        cost=np.array(
-            [c if _is_full_evaluation(t, cost_attr) else math.nan for t, *_, c in rows],
-            dtype=float,
-        )[keep],
-        pending=np.array(
-            [t.state == TrialState.RUNNING and t.number not in lost for t in kept],
-            dtype=bool,
-        )[keep],
-        trial=np.array([t.number for t in kept], dtype=int)[keep],
-        row=row[keep],
-        n_sources=len(sources),
-        queryable=sources.queryable,
-        spent=spent,
-        budget=budget,
-        initial_spent=initial_spent,
-        unit=unit,
-    )
+        sample = cost if _is_full_evaluation(trial, cost_attr) else math.nan
+        params = records.params_of(trial, full_space)
+        readings.append(Reading(trial, params, slot, _value(trial, direction), sample))
+    return History(readings, sources, spent, initial_spent, lost)
 
 
 def source_of(
-    trial: FrozenTrial, params: dict[str, Any], sources: Sources, *, by_slot: bool
+    trial: FrozenTrial, params: Mapping[str, Any], sources: Sources, *, by_slot: bool
 ) -> int | None:
     """Return the source index of a trial, or None if its source is none of the present ones."""
-    slot = records.row_of(trial)
-    if sources.name not in params and slot is not None:
+    slot = records.row_of(trial) if sources.name not in params else None
+    if slot is not None:
         if by_slot or trial.state == TrialState.RUNNING:
             return min(slot[0], len(sources) - 1)
     return sources.of_trial(params)

@@ -42,7 +42,7 @@ def _sources(look: Look) -> str:
     best_of = max if look.is_maximised else min
     for source, label in enumerate(look.labels):
         own = [query for query in look.queries if query.source == source]
-        cost = math.fsum(query.cost for query in own if math.isfinite(query.cost))
+        cost = math.fsum(query.paid for query in own)
         share = f"{cost / look.view.spent:.0%}" if look.view.spent > 0.0 else ""
         values = [q.value for q in own if math.isfinite(q.value) and q.feasible]
         best = f"{best_of(values):.6g}" if values else ""

@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 class Observations:
     """The trials of a study that a method can learn from, in the minimised sense.
 
-    One row per trial that finished or is running, ordered by trial number. The preferred source
-    is source 0 (the paper's s = 1). While the search space is not known yet, d is 0: the
-    initial design needs no locations.
+    One row per trial that finished or is running, ordered by trial number, but those that were
+    imported from another study come first. The preferred source is source 0 (the paper's
+    s = 1). While the search space is not known yet, d is 0: the initial design needs no
+    locations.
 
     Attributes:
         X: Locations in the unit cube, shape (n, d).
@@ -33,6 +34,8 @@ class Observations:
         spent: Total cost of the study so far, including trials that have no row here.
         budget: The total cost that may be spent, τ, or None.
         initial_spent: Cost of the initial design, τ_init.
+        n_imported: Number of rows, the first ones, whose trials ran in another study: they inform
+            the models, but say nothing of how this study goes on.
         unit: What ``y`` is measured in: 1, unless values are so large that squares overflow.
     """
 
@@ -48,6 +51,7 @@ class Observations:
     spent: float = 0.0
     budget: float | None = None
     initial_spent: float = 0.0
+    n_imported: int = 0
     unit: float = 1.0
 
     def __len__(self) -> int:

@@ -5,9 +5,9 @@ trials suggests the same.
 
 User attributes, which people see: ``source_index`` and ``cost``. System attributes, which
 workers exchange: the row of the initial design that a trial has taken, the parameters that it
-will suggest, and the name of the attribute that holds its cost, where it is another. All are
-plain numbers or text. They are checked when they are read: anybody who can write to the storage
-may have written anything there.
+will suggest, the name of the attribute that holds its cost, where it is another, and whether it
+was imported from another study. All are plain numbers or text. They are checked when they are
+read: anybody who can write to the storage may have written anything there.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ _ROW_KEY = "misowild:row"
 _TIMED_KEY = "misowild:timed"
 _COST_ATTR_KEY = "misowild:cost_attr"
 _THINKING_KEY = "misowild:thinking"
+_IMPORTED_KEY = "misowild:imported"
 _PARAMS_KEY = "misowild:params"
 _MAX_ATTR_LENGTH = 2045  # Longer values fail on relational storages.
 _MAX_PARTS = 10_000
@@ -71,17 +72,29 @@ def write_source(study: Study, trial: FrozenTrial, source: int, *, constrained: 
     """
     storage, trial_id = study._storage, trial._trial_id
     storage.set_trial_user_attr(trial_id, SOURCE_INDEX_ATTR, source)
-    if not constrained:
-        return
+    if constrained:
+        storage.set_trial_system_attr(trial_id, *_mark_of(trial.system_attrs, source))
+
+
+def _mark_of(system_attrs: Mapping[str, Any], source: int) -> tuple[str, Any]:
+    """Return the system attribute that says whether a source is the preferred one."""
     violation = 0.0 if source == 0 else 1.0
     if hasattr(optuna.trial.Trial, "set_constraint"):
         # What `Trial.set_constraint` writes in Optuna 5; it needs a live `Trial`.
-        key = f"constraints:{PREFERRED_CONSTRAINT}"
-        storage.set_trial_system_attr(trial_id, key, violation)
-    else:
-        # Optuna 4 keeps one list of unnamed constraints.
-        own = list(trial.system_attrs.get("constraints") or ())
-        storage.set_trial_system_attr(trial_id, "constraints", [*own, violation])
+        return f"constraints:{PREFERRED_CONSTRAINT}", violation
+    # Optuna 4 keeps one list of unnamed constraints.
+    return "constraints", [*(system_attrs.get("constraints") or ()), violation]
+
+
+def imported_attrs(constraints: Mapping[str, Any], source: int | None) -> dict[str, Any]:
+    """Return the system attributes of a trial that is imported from another study.
+
+    Args:
+        constraints: The constraints of the user, as :func:`own_constraints` returns them.
+        source: Its source index, for the mark of :func:`write_source`; None for no mark.
+    """
+    marks = [] if source is None else [_mark_of(constraints, source)]
+    return {**constraints, **dict(marks), _IMPORTED_KEY: True}
 
 
 def write_thinking(study: Study, trial: FrozenTrial, seconds: float) -> None:
@@ -237,6 +250,16 @@ def was_killed(trial: FrozenTrial) -> bool:
     )
 
 
+def is_imported(trial: FrozenTrial) -> bool:
+    """Whether a trial ran in another study: nothing was paid for it in this one."""
+    return trial.system_attrs.get(_IMPORTED_KEY) is True
+
+
+def imported_first(trials: Sequence[FrozenTrial]) -> list[FrozenTrial]:
+    """Return trials in the order in which they ran: those of another study did so before."""
+    return sorted(trials, key=lambda trial: not is_imported(trial))
+
+
 def is_timed(trial: FrozenTrial) -> bool:
     """Whether the cost of a trial is its time, taken by a sampler of ours."""
     return trial.system_attrs.get(_TIMED_KEY) is True
@@ -311,8 +334,7 @@ def malformed(trial: FrozenTrial) -> str | None:
     thinking = attrs.get(_THINKING_KEY)
     if thinking is not None and not _is_seconds(thinking):
         wrong.append(_THINKING_KEY)
-    if attrs.get(_TIMED_KEY, True) is not True:
-        wrong.append(_TIMED_KEY)
+    wrong += [key for key in (_TIMED_KEY, _IMPORTED_KEY) if attrs.get(key, True) is not True]
     if not wrong:
         return None
     said = ", ".join(f"{key!r} = {_short(attrs[key])}" for key in wrong)
@@ -351,12 +373,14 @@ def has_own_unit(trials: Sequence[FrozenTrial], cost_attr: str) -> bool:
     """Whether the objective records costs itself, so that seconds would be another unit.
 
     That is so if at least half of the completed trials with a usable cost have one that no clock
-    of ours has taken; of all trials, while none is completed.
+    of ours has taken; of all trials, while none is completed. Imported trials do not tell.
     """
     usable = [
         trial
         for trial in trials
-        if cost_attr in trial.user_attrs and malformed_cost(trial, cost_attr) is None
+        if cost_attr in trial.user_attrs
+        and malformed_cost(trial, cost_attr) is None
+        and not is_imported(trial)
     ]
     usable = [t for t in usable if t.state == TrialState.COMPLETE] or usable
     n_timed = sum(is_timed(trial) for trial in usable)
@@ -367,6 +391,12 @@ def costs(trials: Sequence[FrozenTrial], cost_attr: str) -> list[float]:
     """Return what each finished trial has cost; NaN where it is unknown or still running."""
     own_unit = has_own_unit(trials, cost_attr)
     return [_cost(trial, cost_attr, own_unit) for trial in trials]
+
+
+def paid(trials: Sequence[FrozenTrial], cost_attr: str) -> list[float]:
+    """Return what each trial has cost this study; NaN also where it was imported."""
+    known = zip(trials, costs(trials, cost_attr), strict=True)
+    return [math.nan if is_imported(trial) else cost for trial, cost in known]
 
 
 def _cost(trial: FrozenTrial, cost_attr: str, own_unit: bool) -> float:
@@ -389,6 +419,13 @@ def _cost(trial: FrozenTrial, cost_attr: str, own_unit: bool) -> float:
 
 def is_feasible(trial: FrozenTrial, source: str) -> bool:
     """Whether a trial meets the constraints of the user; ``source`` is the parameter's name."""
+    named = own_constraints(trial, source)
+    unnamed = named.pop("constraints", [])
+    return all(isinstance(v, (int, float)) and v <= 0.0 for v in [*named.values(), *unnamed])
+
+
+def own_constraints(trial: FrozenTrial, source: str) -> dict[str, Any]:
+    """Return the system attributes that hold the constraints of the user, without our mark."""
     attrs = trial.system_attrs
     named = {k: v for k, v in attrs.items() if k.startswith("constraints:")}
     named.pop(f"constraints:{PREFERRED_CONSTRAINT}", None)
@@ -396,4 +433,4 @@ def is_feasible(trial: FrozenTrial, source: str) -> bool:
     unnamed = list(unnamed) if isinstance(unnamed, (list, tuple)) else []
     if not hasattr(optuna.trial.Trial, "set_constraint") and source in trial.params:
         unnamed = unnamed[:-1]  # Ours is the last one, see `write_source`.
-    return all(isinstance(v, (int, float)) and v <= 0.0 for v in [*named.values(), *unnamed])
+    return {**named, "constraints": unnamed} if unnamed else named

@@ -16,6 +16,7 @@ from optuna_misowild.space import plain_indices
 
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from collections.abc import Sequence
 
     from optuna.distributions import BaseDistribution
@@ -77,7 +78,7 @@ class Sources:
         assert self.distribution is not None
         return plain_indices(self.distribution)
 
-    def of_trial(self, params: dict[str, Any]) -> int | None:
+    def of_trial(self, params: Mapping[str, Any]) -> int | None:
         """Return the source index of a trial's parameters.
 
         A trial without the parameter is a full evaluation, of source 0. None means that its

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
 
 
-# A range is no longer changing when so many completed trials in a row have it.
+# A range, or a parameter, has settled when so many completed trials in a row have it.
 _N_SETTLED = 3
 # Of a numerical grid with more values than this, the methods see so many of them, evenly spread:
 # their distance is then smaller than anything that the models resolve.
@@ -104,24 +104,66 @@ def is_within(distribution: BaseDistribution, value: Any) -> bool:
 
 
 def common_space(trials: Sequence[FrozenTrial]) -> dict[str, BaseDistribution]:
-    """Return the parameters that all completed trials have, ordered by name.
+    """Return the parameters that the latest completed trials share, ordered by name.
 
-    As Optuna's intersection search space, but a range that was changed between two runs is the
-    one that the latest trials share: an earlier value outside of it has no place, and the others
-    keep theirs. A range that changes from trial to trial leaves its parameter out. Trials without
-    any parameter, such as a value to compare with that was added by hand, tell nothing.
+    A parameter belongs to the space, as the latest trial has it, if the last three have it
+    with the same range and the earlier ones have it with any, or if it is new: see
+    :func:`_is_new`. A range that changes from trial to trial leaves its parameter out, and so
+    does a condition that only some trials meet. Trials without any parameter, such as a value to
+    compare with that was added by hand, tell nothing.
+
+    Args:
+        trials: The trials in the order in which they ran.
     """
-    completed = [
-        t.distributions for t in trials if t.state == TrialState.COMPLETE and t.distributions
-    ]
+    completed = [t for t in trials if t.state == TrialState.COMPLETE and t.distributions]
+    latest = completed[-_N_SETTLED:]
     space = {}
-    for name in sorted(completed[-1]) if completed else ():
-        latest = completed[-1][name]
-        known = [distributions.get(name) for distributions in completed]
-        if None not in known and all(d == latest for d in known[-_N_SETTLED:]):
-            if len(known) >= _N_SETTLED or all(d == latest for d in known):
-                space[name] = latest
+    for name in sorted(completed[-1].distributions) if completed else ():
+        distribution = completed[-1].distributions[name]
+        if any(trial.distributions.get(name) != distribution for trial in latest):
+            continue
+        if all(name in t.distributions for t in completed) or _is_new(name, completed):
+            space[name] = distribution
     return space
+
+
+def _is_new(name: str, trials: Sequence[FrozenTrial]) -> bool:
+    """Whether a parameter has come with a change of the objective, rather than by a condition.
+
+    It is new if it came once and has stayed: the trials that have it, at least three, follow
+    upon all that lack it. And if no other parameter tells which of the trials have it, as the one
+    that a condition looks at does: by its choices, or by being larger or smaller. Of less than
+    three trials that lack it, none can tell.
+    """
+    first = next(i for i, trial in enumerate(trials) if name in trial.distributions)
+    lacking, having = trials[:first], trials[first:]
+    if len(having) < _N_SETTLED or any(name not in t.distributions for t in having):
+        return False
+    if len(lacking) < _N_SETTLED:
+        return True
+    return not any(
+        _tells_apart(lacking, having, other, distribution)
+        for other, distribution in having[-1].distributions.items()
+        if other != name
+    )
+
+
+def _tells_apart(
+    one: Sequence[FrozenTrial],
+    other: Sequence[FrozenTrial],
+    name: str,
+    distribution: BaseDistribution,
+) -> bool:
+    """Whether the values of a parameter in some trials and in others have nothing in common.
+
+    One that not all of them have with the same distribution does not tell.
+    """
+    if any(trial.distributions.get(name) != distribution for trial in (*one, *other)):
+        return False
+    first, second = ([trial.params[name] for trial in trials] for trials in (one, other))
+    if isinstance(distribution, CategoricalDistribution):
+        return not any(value in second for value in first)
+    return bool(max(first) < min(second) or max(second) < min(first))
 
 
 def coordinate(distribution: BaseDistribution) -> Callable[[Any], float]:

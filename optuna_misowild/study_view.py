@@ -12,11 +12,13 @@ import numpy as np
 from optuna.trial import TrialState
 
 from optuna_misowild import arguments
-from optuna_misowild.history import observe
+from optuna_misowild.history import History
+from optuna_misowild.history import read
 from optuna_misowild.history import source_of
 from optuna_misowild.liveness import lost_trials
 from optuna_misowild.records import COST_ATTR
 from optuna_misowild.records import all_trials
+from optuna_misowild.records import imported_first
 from optuna_misowild.records import params_of
 from optuna_misowild.source_parameter import FIRST
 from optuna_misowild.source_parameter import Sources
@@ -98,13 +100,13 @@ class StudyView:
 
     @cached_property
     def space(self) -> dict[str, BaseDistribution]:
-        """The parameters that every completed trial has, without the source.
+        """The parameters that the latest trials share, without the source.
 
         Parameters of a single value tell nothing.
         """
         return {
             name: distribution
-            for name, distribution in common_space(self.trials).items()
+            for name, distribution in common_space(imported_first(self.trials)).items()
             if name != self.settings.source and not distribution.single()
         }
 
@@ -126,12 +128,17 @@ class StudyView:
     @cached_property
     def observations(self) -> Observations:
         """What the trials tell over the space."""
-        return self._observe(self.space, self.trials)
+        return self._history.over(self.space, budget=self.settings.budget)
 
     @cached_property
     def design_observations(self) -> Observations:
         """The same for the initial design, without locations: known from the first trial on."""
-        return self._observe({}, self.trials, by_slot=True)
+        return self._history.over({}, budget=self.settings.budget, by_slot=True)
+
+    @cached_property
+    def _history(self) -> History:
+        """The trials, each read once for both kinds of observations."""
+        return self._read(self.trials)
 
     @property
     def cost_attr(self) -> str:
@@ -141,7 +148,7 @@ class StudyView:
     @property
     def spent(self) -> float:
         """What all trials together have cost."""
-        return self.design_observations.spent
+        return self._history.spent
 
     @cached_property
     def lost(self) -> frozenset[int]:
@@ -191,23 +198,16 @@ class StudyView:
 
     def queries(self, trials: list[FrozenTrial], *, by_slot: bool = False) -> Observations:
         """Return what some trials ask; without locations if by their slots in the design."""
-        return self._observe({} if by_slot else self.space, trials, by_slot=by_slot)
+        space = {} if by_slot else self.space
+        return self._read(trials).over(space, budget=self.settings.budget, by_slot=by_slot)
 
-    def _observe(
-        self,
-        space: dict[str, BaseDistribution],
-        trials: list[FrozenTrial],
-        *,
-        by_slot: bool = False,
-    ) -> Observations:
-        return observe(
+    def _read(self, trials: list[FrozenTrial]) -> History:
+        return read(
             self.study,
             trials,
             sources=self.sources,
-            space=space,
+            space=self.space,
             cost_attr=self.settings.cost_attr,
-            budget=self.settings.budget,
             exclude=self.asking,
-            by_slot=by_slot,
             lost=self.lost,
         )

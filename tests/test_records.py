@@ -55,10 +55,11 @@ def observe(study: optuna.Study, **kwargs: Any) -> Observations:
         "sources": SOURCES,
         "space": SPACE,
         "cost_attr": "cost",
-        "budget": None,
         **kwargs,
     }
-    return history.observe(study, study.get_trials(deepcopy=False), **arguments)
+    seen = {"budget": arguments.pop("budget", None), "by_slot": arguments.pop("by_slot", False)}
+    trials = history.read(study, study.get_trials(deepcopy=False), **arguments)
+    return trials.over(arguments["space"], **seen)
 
 
 def test_locations_sources_values_and_costs() -> None:

@@ -263,10 +263,11 @@ class RobustMethod:
     def is_due(self, observations: Observations, model: RobustModel) -> bool:
         """Whether the preferred source is to be queried: after too many queries elsewhere.
 
-        Too many, or too dear. The initial design does not count.
+        Too many, or too dear. The initial design does not count, nor do imported trials.
         """
         first = np.flatnonzero(observations.source == 0)
-        elsewhere = np.arange(first.max(initial=-1) + 1, len(observations))
+        after = max(first.max(initial=-1) + 1, observations.n_imported)
+        elsewhere = np.arange(after, len(observations))
         elsewhere = elsewhere[observations.row[elsewhere] < 0]
         if len(elsewhere) >= self.max_in_a_row:
             return True

@@ -33,7 +33,8 @@ def is_creeping(
     """Whether the latest queries of the preferred source were near its best one, for nothing.
 
     Args:
-        observations: The trials so far; running ones count by where they are.
+        observations: The trials so far; running ones count by where they are. Those that were
+            imported are no latest ones.
         domain: The search space.
         n: Number of queries.
         tolerance: What counts as no progress, see :func:`has_progressed`.
@@ -43,7 +44,7 @@ def is_creeping(
     running = np.flatnonzero((observations.source == 0) & observations.pending)
     latest = np.sort(np.concatenate([valued, running]))[-n:]
     y = observations.y[valued]
-    if len(valued) <= n or has_progressed(y, n, tolerance):
+    if len(valued) <= n or latest[0] < observations.n_imported or has_progressed(y, n, tolerance):
         return False
     best = observations.X[valued[[np.argmin(y)]]]
     distance = distances(observations.X[latest], best, domain.categorical)
@@ -83,7 +84,7 @@ def unfollowed_promise(
     others = np.flatnonzero(
         np.isin(observations.source, [s for s in sources if s != 0]) & observations.has_value
     )
-    if len(first) <= n or not len(others):
+    if len(first) <= n or first[-n] < observations.n_imported or not len(others):
         return None
     if has_progressed(observations.y[first], n, tolerance):
         return None

@@ -46,6 +46,7 @@ class Query:
         source: Index of its source, 0 being the preferred one.
         value: Its objective value; NaN if it has none.
         cost: Its cost; NaN if unknown.
+        paid: What was paid for it in this study: 0 if unknown, or if it was imported.
         spent: What this trial and those that finished before it have cost together.
         feasible: Whether it meets the constraints that the user has set.
     """
@@ -54,6 +55,7 @@ class Query:
     source: int
     value: float
     cost: float
+    paid: float
     spent: float
     feasible: bool
 
@@ -111,11 +113,12 @@ class Look:
         result = []
         spent = 0.0
         for trial, cost in finished:
-            spent += cost if math.isfinite(cost) else 0.0
+            paid = cost if math.isfinite(cost) and not records.is_imported(trial) else 0.0
+            spent += paid
             source = view.sources.of_trial(trial.params)
             if source is not None:
                 feasible = records.is_feasible(trial, view.sources.name)
-                result.append(Query(trial, source, _value(trial), cost, spent, feasible))
+                result.append(Query(trial, source, _value(trial), cost, paid, spent, feasible))
         return result
 
     @cached_property

@@ -75,7 +75,7 @@ def source_usage_figure(look: Look) -> go.Figure:
     for source, label in enumerate(look.labels):
         color = look.colors[source]
         own = [(i, q) for i, q in zip(order, look.queries, strict=True) if q.source == source]
-        paid = [q.cost if math.isfinite(q.cost) else 0.0 for _, q in own]
+        paid = [q.paid for _, q in own]
         cost = math.fsum(paid)
         points = go.Scatter(
             x=[i for i, _ in own],

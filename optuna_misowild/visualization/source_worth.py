@@ -244,8 +244,8 @@ def source_worths(look: Look) -> dict[int, Worth]:
     dropped = dropped_sources(look.view, look.sampler.method)
     for source in look.modelled:
         rows = seen.valued(source)
-        own = [query.cost for query in look.queries if query.source == source]
-        spent = math.fsum(cost for cost in own if math.isfinite(cost))
+        own = [query.paid for query in look.queries if query.source == source]
+        spent = math.fsum(own)
         share = spent / total if total > 0.0 else math.nan
         cost = 1.0 if source == 0 else _relative_cost(look, source)
         interval = (1.0, 1.0, 1.0) if source == 0 else (math.nan, -1.0, 1.0)
@@ -310,4 +310,5 @@ def _without(seen: Observations, source: int) -> Observations:
     return replace(
         seen,
         **{name: getattr(seen, name)[rows] for name in _ARRAYS},
+        n_imported=int(rows[: seen.n_imported].sum()),
     )

@@ -1,0 +1,275 @@
+"""Trials of an earlier study, taken over into a new one: known, and paid for already."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from enum import Enum
+import math
+from typing import TYPE_CHECKING
+from typing import Any
+
+import optuna
+from optuna.distributions import CategoricalDistribution
+from optuna.distributions import check_distribution_compatibility
+from optuna.trial import FrozenTrial
+from optuna.trial import TrialState
+
+from optuna_misowild import arguments
+from optuna_misowild import records
+from optuna_misowild.source_parameter import latest_distribution
+from optuna_misowild.study_sampler import cost_attr_of
+from optuna_misowild.study_sampler import sampler_of
+
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from collections.abc import Hashable
+    from collections.abc import Mapping
+    from collections.abc import Sequence
+
+    from optuna.distributions import BaseDistribution
+    from optuna.study import Study
+
+    from optuna_misowild.source_parameter import Sources
+
+
+class _Default(Enum):
+    """Tells "what the trials say" from ``None``, which may be a choice itself."""
+
+    OWN = "the trials' own, else the preferred one"
+
+    def __repr__(self) -> str:
+        return f"<{self.value}>"
+
+
+OWN = _Default.OWN
+
+
+def import_trials(
+    study: Study,
+    old: Study | Iterable[FrozenTrial],
+    *,
+    source: Any = OWN,
+    choices: Sequence[Any] | None = None,
+    params: Mapping[str, Any] | None = None,
+    distributions: Mapping[str, BaseDistribution] | None = None,
+    cost: float | Callable[[FrozenTrial], float | None] | str | None = None,
+) -> int:
+    """Copy the finished trials of an earlier study into a study that uses our samplers.
+
+    The sampler learns from them as from its own trials. But they are paid for: whatever cost they
+    have, it counts neither for :func:`cumulated_cost` nor for a budget. And they ran before: they
+    count as no recent queries. The earlier study may have had any sampler.
+
+    All trials are checked before the first is added. Those that have been imported already are
+    not added again, so that a program that is resumed may call it each time.
+
+    Example:
+
+        .. code-block:: python
+
+            SOURCES = ["this month", "a tenth", "last month"]  # As the objective suggests them.
+            sampler = MisoWildSampler(query_sources=["this month", "a tenth"])
+            study = optuna.create_study(sampler=sampler)
+            import_trials(study, last_month, source="last month", choices=SOURCES)
+
+    Args:
+        study: The study to add them to. Its sampler tells the name of the source parameter and
+            of the attribute that holds costs: create the study with it.
+        old: The earlier study, or some of its trials.
+        source: The choice of the source that their values stand for. By default that of the
+            trials' own source parameter, and the preferred source for those without. None means
+            the default where it is no choice.
+        choices: All choices of the source parameter, in the order in which the objective suggests
+            them. Needed with ``source`` while no trial of the study has suggested the parameter.
+        params: Values of parameters that the objective has and the old trials lack.
+        distributions: Distributions of parameters, as the objective suggests them. By default
+            those of the old trials; needed for ``params`` while no trial of the study has them.
+        cost: What the models are told of the cost of a completed trial, in the unit of this
+            study: None for nothing; a number; a function of the old trial, which may return None;
+            or ``"old"`` for the cost that it has had.
+
+    Returns:
+        The number of trials that were added.
+
+    Raises:
+        TypeError: If an argument has the wrong type.
+        ValueError: If an argument has a value that makes no sense, or the trials do not go
+            together with those of the study. Then none is added.
+    """
+    settings = sampler_of(study).settings
+    trials = _finished(study, old)
+    old_cost_attr = (
+        cost_attr_of(old) if isinstance(old, optuna.Study) else records.recorded_cost_attr(trials)
+    )
+    replaced = {old_cost_attr, settings.cost_attr, records.COST_ATTR, records.SOURCE_INDEX_ATTR}
+    known = _latest_distributions(study)
+    given = dict(distributions or {})
+    if choices is not None:
+        given[settings.source] = CategoricalDistribution(arguments.choices("choices", choices))
+    own = latest_distribution(settings.source, trials)
+    sources = settings.sources(given.get(settings.source, known.get(settings.source, own)))
+    if source is None and None not in sources.choices[: len(sources) * bool(sources.distribution)]:
+        source = OWN
+    _check_source(source, sources, trials)
+    if sources.distribution is not None:
+        given[sources.name] = sources.distribution
+
+    done = Counter(
+        _key(trial) for trial in records.all_trials(study) if records.is_imported(trial)
+    )
+    new = []
+    for trial, paid in zip(trials, _costs(trials, cost, old_cost_attr), strict=True):
+        values = {**(params or {}), **trial.params}
+        if sources.distribution is not None and source is not OWN:
+            values[sources.name] = source
+        elif sources.distribution is not None:
+            values.setdefault(sources.name, sources.choices[0])
+        user_attrs = {k: v for k, v in trial.user_attrs.items() if k not in replaced}
+        if math.isfinite(paid):
+            user_attrs[settings.cost_attr] = paid
+        copy = _copy(trial, values, {**known, **trial.distributions, **given}, user_attrs, sources)
+        _check_compatible(trial, copy, known)
+        if done[_key(copy)] > 0:
+            done[_key(copy)] -= 1
+        else:
+            new.append(copy)
+    study.add_trials(new)
+    return len(new)
+
+
+def _finished(study: Study, old: Any) -> list[FrozenTrial]:
+    """Return the finished trials that tell anything, if the study can have them."""
+    if len(study.directions) > 1:
+        raise ValueError("`study` has several objectives, but the samplers optimise one.")
+    if isinstance(old, optuna.Study):
+        if old._storage is study._storage and old._study_id == study._study_id:
+            raise ValueError("`old` must be another study than `study`.")
+        if old.directions != study.directions:
+            raise ValueError(
+                f"`old` must have the direction of `study`, {study.direction.name}, but it has "
+                f"{', '.join(direction.name for direction in old.directions)}."
+            )
+        old = records.all_trials(old)
+    if not isinstance(old, Iterable) or isinstance(old, str):
+        raise TypeError(f"`old` must be an Optuna study or a list of its trials, but got {old!r}.")
+    trials = []
+    for trial in old:
+        if not isinstance(trial, FrozenTrial):
+            raise TypeError(f"`old` must consist of Optuna trials, but has {trial!r}.")
+        if trial.values is not None and len(trial.values) > 1:
+            raise ValueError(f"Trial {trial.number} of `old` has several values: {trial.values}.")
+        if trial.state.is_finished() and trial.params and not records.was_killed(trial):
+            trials.append(trial)
+    return trials
+
+
+def _latest_distributions(study: Study) -> dict[str, BaseDistribution]:
+    """Return the distribution of each parameter in the latest trial of a study that has it."""
+    known: dict[str, BaseDistribution] = {}
+    for trial in records.imported_first(records.all_trials(study)):
+        known.update(trial.distributions)
+    return known
+
+
+def _check_source(source: Any, sources: Sources, trials: Sequence[FrozenTrial]) -> None:
+    """Raise an error if trials cannot stand for a source."""
+    if source is OWN:
+        return
+    if sources.distribution is None:
+        raise ValueError(
+            f"`source={source!r}` is given, but no trial of the study has suggested the source "
+            f"parameter {sources.name!r} yet. Pass `choices=[...]` with all its choices, in the "
+            "order in which the objective suggests them."
+        )
+    try:
+        sources.index_of(source)
+    except ValueError:
+        raise ValueError(
+            f"`source` has {source!r}, which is not a choice of the source parameter "
+            f"{sources.name!r}: {list(sources.distribution.choices)}."
+        ) from None
+    own = {repr(trial.params[sources.name]) for trial in trials if sources.name in trial.params}
+    if len(own) > 1:
+        raise ValueError(
+            f"`source={source!r}` is given, but the trials of `old` are of several sources: "
+            f"{', '.join(sorted(own))}. Import the trials of each as a list of its own."
+        )
+
+
+def _costs(trials: Sequence[FrozenTrial], cost: Any, old_cost_attr: str) -> list[float]:
+    """Return what the models are told of the cost of each trial; NaN for nothing."""
+    if cost is None:
+        known = [math.nan] * len(trials)
+    elif isinstance(cost, str):
+        if cost != "old":
+            raise ValueError(
+                f'`cost` must be a number, a function, "old" or None, but got {cost!r}.'
+            )
+        known = records.costs(trials, old_cost_attr)
+    elif callable(cost):
+        told = [cost(trial) for trial in trials]
+        known = [
+            math.nan if value is None else arguments.number("cost(trial)", value, positive=False)
+            for value in told
+        ]
+    else:
+        known = [arguments.number("cost", cost, positive=False)] * len(trials)
+    # What failed or was pruned is no sample of what an evaluation costs.
+    return [
+        value if trial.state == TrialState.COMPLETE else math.nan
+        for trial, value in zip(trials, known, strict=True)
+    ]
+
+
+def _copy(
+    trial: FrozenTrial,
+    values: dict[str, Any],
+    distributions: Mapping[str, BaseDistribution],
+    user_attrs: dict[str, Any],
+    sources: Sources,
+) -> FrozenTrial:
+    """Return a trial as one of the new study."""
+    unknown = sorted(values.keys() - distributions.keys())
+    if unknown:
+        raise ValueError(
+            f"`params` has {unknown}, which no trial of the study has suggested yet. Pass their "
+            "distributions, as the objective suggests them: `distributions={...}`."
+        )
+    try:
+        return optuna.trial.create_trial(
+            state=trial.state,
+            value=trial.value if trial.state == TrialState.COMPLETE else None,
+            params=values,
+            distributions={name: distributions[name] for name in values},
+            user_attrs=user_attrs,
+            system_attrs=records.imported_attrs(
+                records.own_constraints(trial, sources.name),
+                None if sources.distribution is None else sources.of_trial(values),
+            ),
+            intermediate_values=trial.intermediate_values,
+        )
+    except ValueError as error:
+        raise ValueError(f"Trial {trial.number} of `old` cannot be imported: {error}") from None
+
+
+def _check_compatible(
+    trial: FrozenTrial, copy: FrozenTrial, known: Mapping[str, BaseDistribution]
+) -> None:
+    """Raise an error for a parameter that Optuna would refuse, in the midst of the trials."""
+    for name in copy.distributions.keys() & known.keys():
+        try:
+            check_distribution_compatibility(known[name], copy.distributions[name])
+        except ValueError:
+            raise ValueError(
+                f"The parameter {name!r} of trial {trial.number} of `old` would be imported with "
+                f"{copy.distributions[name]}, but the trials of the study have it with "
+                f"{known[name]}. Optuna wants the same choices, kind and scale throughout a study."
+            ) from None
+
+
+def _key(trial: FrozenTrial) -> Hashable:
+    """Return what tells imported trials apart."""
+    values = None if trial.values is None else tuple(trial.values)
+    return trial.state, values, repr(sorted(trial.params.items()))
