@@ -341,14 +341,19 @@ class Advice:
     # Search space.
 
     def independent_sampling(self, study: Study, trial: FrozenTrial, param_name: str) -> None:
-        """Warn that a parameter is left to the independent sampler, at each such trial."""
+        """Warn that a parameter is left to the independent sampler, once."""
+        topic = f"independent {param_name}"
+        if self._once.is_said(study, topic):
+            return
         if not any(t.state == TrialState.COMPLETE for t in records.all_trials(study)):
             return
-        records.logger.warning(
-            f"The parameter {param_name!r} of trial {trial.number} is sampled independently of "
-            f"the others by {self._sampler}, because not all trials have it (or not with the same "
-            "range). Set `warn_independent_sampling=False` if this is intended."
-        )
+        if self._once.first(study, topic):
+            records.logger.warning(
+                f"The parameter {param_name!r} of trial {trial.number} is sampled independently "
+                f"of the others by {self._sampler}, and will be wherever it is conditional. One "
+                "that is new, or has a new range, is optimised as soon as three completed trials "
+                "in a row have it so. Set `warn_independent_sampling=False` if this is intended."
+            )
 
 
 def _sets_cost(trial: FrozenTrial, cost_attr: str) -> bool:

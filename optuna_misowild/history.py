@@ -1,7 +1,7 @@
 """The trials of a study as observations: what the methods learn from.
 
-Each trial is read once (:func:`read`), and then seen over the search space, and over none for
-the initial design (:meth:`History.over`).
+Each trial is read once (:func:`read`), and then seen over the search space, or without
+locations for the initial design.
 """
 
 from __future__ import annotations
@@ -42,89 +42,97 @@ _SAME_CAUSE = 0.05
 
 
 @dataclass(frozen=True)
-class Reading:
-    """What a trial tells, wherever it lies in the search space.
-
-    Attributes:
-        trial: The trial.
-        params: Its parameters, including those that a running one will suggest.
-        slot: The (source, row) of the initial design that it has taken, or None.
-        y: Its value in the minimised sense, possibly infinite; NaN if it has none.
-        cost: A sample of the cost surface; NaN if it is none.
-    """
-
-    trial: FrozenTrial
-    params: Mapping[str, Any]
-    slot: tuple[int, int] | None
-    y: float
-    cost: float
-
-
-@dataclass(frozen=True)
 class History:
-    """The trials of a study, each read once.
+    """What the trials of a study tell, wherever they lie in the search space.
+
+    Trials that tell nothing are left out, and imported ones come first.
 
     Attributes:
-        readings: What each trial tells that tells anything; imported ones come first.
+        trials: The trials, n of them.
+        params: Their parameters, including those that a running one will suggest.
+        number: Their numbers, shape (n,).
+        source: Their sources, shape (n,); −1 for one that is none of the present ones.
+        design_source: The same, but a trial that has not suggested a source counts for the one
+            whose row of the initial design it has taken, rather than as a full evaluation.
+        row: Row of the initial design that they hold, shape (n,); −1 for none.
+        y: Values in the minimised sense, shape (n,), possibly infinite; NaN where there is none.
+        cost: Samples of the cost surface, shape (n,); NaN where there is none.
+        running: Whether they are running, shape (n,).
+        imported: Whether they are imported, shape (n,).
+        lost: Whether their worker is gone, shape (n,). Such trials tell nothing, unless two of
+            them were close to each other: then they count as failed.
         sources: The sources of the study.
-        spent: Total cost of the trials.
-        initial_spent: Cost of those that hold a row of the initial design.
-        lost: Numbers of the trials whose worker is gone. They tell nothing, unless two of them
-            were close to each other: then they count as failed.
+        spent: Total cost of the study so far, including trials that tell nothing.
+        initial_spent: Cost of the initial design.
     """
 
-    readings: Sequence[Reading]
+    trials: Sequence[FrozenTrial]
+    params: Sequence[Mapping[str, Any]]
+    number: NDArray[np.int_]
+    source: NDArray[np.int_]
+    design_source: NDArray[np.int_]
+    row: NDArray[np.int_]
+    y: NDArray[np.float64]
+    cost: NDArray[np.float64]
+    running: NDArray[np.bool_]
+    imported: NDArray[np.bool_]
+    lost: NDArray[np.bool_]
     sources: Sources
     spent: float
     initial_spent: float
-    lost: Collection[int]
 
-    def over(
-        self, space: Mapping[str, BaseDistribution], *, budget: float | None, by_slot: bool = False
-    ) -> Observations:
+    def over(self, space: Mapping[str, BaseDistribution], budget: float | None) -> Observations:
         """Return what the trials tell over a search space.
 
         Args:
-            space: The search space without the source parameter; trials that lack one of its
+            space: The search space without the source parameter. Trials that lack one of its
                 parameters, or have it outside its range, have no row in the result, but their
                 costs count.
             budget: The total cost that may be spent, or None.
-            by_slot: Whether a trial that has not suggested a source counts for the source whose
-                row of the initial design it has taken, rather than as a full evaluation.
         """
         axes = [(name, dist, coordinate(dist)) for name, dist in space.items()]
-        rows: list[tuple[Reading, list[float], int]] = []
-        for reading in self.readings:
-            index = source_of(reading.trial, reading.params, self.sources, by_slot=by_slot)
-            location = _location(axes, reading.params, reading.trial.distributions)
-            if index is not None and location is not None:
-                rows.append((reading, location, index))
+        locations = [
+            _location(axes, params, trial.distributions)
+            for trial, params in zip(self.trials, self.params, strict=True)
+        ]
+        placed = np.array([location is not None for location in locations], dtype=bool)
+        X = np.array(
+            [[math.nan] * len(axes) if location is None else location for location in locations],
+            dtype=float,
+        ).reshape(len(locations), len(axes))
+        return self._observations(X, self.source, placed, budget)
 
-        kept = [reading for reading, *_ in rows]
-        X = np.array([x for _, x, _ in rows], dtype=float).reshape(len(rows), len(space))
-        source = np.array([s for *_, s in rows], dtype=int)
-        row = np.array([-1 if r.slot is None else r.slot[1] for r in kept], dtype=int)
-        y = np.array([r.y for r in kept], dtype=float)
-        y, unit = _in_range(_clip_infinite(y, source))
-        number = np.array([r.trial.number for r in kept], dtype=int)
-        is_lost = np.array([n in self.lost for n in number.tolist()], dtype=bool)
-        running = np.array([r.trial.state == TrialState.RUNNING for r in kept], dtype=bool)
-        imported = np.array([records.is_imported(r.trial) for r in kept], dtype=bool)
-        keep = ~is_lost | _is_repeated(X, source, row, is_lost)
+    def of_design(self, budget: float | None) -> Observations:
+        """Return what the trials tell to the initial design, without locations."""
+        n = len(self.trials)
+        return self._observations(np.empty((n, 0)), self.design_source, np.ones(n, bool), budget)
+
+    def _observations(
+        self,
+        X: NDArray[np.float64],
+        source: NDArray[np.int_],
+        placed: NDArray[np.bool_],
+        budget: float | None,
+    ) -> Observations:
+        kept = np.flatnonzero(placed & (source >= 0))
+        X, source, row, lost = X[kept], source[kept], self.row[kept], self.lost[kept]
+        y, unit = _in_range(_clip_infinite(self.y[kept], source))
+        keep = ~lost | _is_repeated(X, source, row, lost)
+        kept = kept[keep]
         return Observations(
             X=X[keep],
             source=source[keep],
             y=y[keep],
-            cost=np.array([r.cost for r in kept], dtype=float)[keep],
-            pending=(running & ~is_lost)[keep],
-            trial=number[keep],
+            cost=self.cost[kept],
+            pending=self.running[kept] & ~self.lost[kept],
+            trial=self.number[kept],
             row=row[keep],
             n_sources=len(self.sources),
             queryable=self.sources.queryable,
             spent=self.spent,
             budget=budget,
             initial_spent=self.initial_spent,
-            n_imported=int(imported[keep].sum()),
+            n_imported=int(self.imported[kept].sum()),
             unit=unit,
         )
 
@@ -156,7 +164,7 @@ def read(
         full_space[sources.name] = sources.distribution
     trials = records.imported_first(trials)
     direction = study.direction
-    readings = []
+    kept: list[tuple[FrozenTrial, dict[str, Any], int, float]] = []
     spent = initial_spent = 0.0
     for trial, cost in zip(trials, records.costs(trials, cost_attr), strict=True):
         if trial.number == exclude or trial.state == TrialState.WAITING:
@@ -165,13 +173,40 @@ def read(
         if math.isfinite(cost) and not records.is_imported(trial):
             spent += cost
             initial_spent += cost if slot is not None else 0.0
-        if records.is_silent(trial):
-            continue
+        if not records.is_silent(trial):
+            params = records.params_of(trial, full_space)
+            kept.append((trial, params, -1 if slot is None else slot[1], cost))
+
+    def source_index(trial: FrozenTrial, params: dict[str, Any], by_slot: bool) -> int:
+        index = source_of(trial, params, sources, by_slot=by_slot)
+        return -1 if index is None else index
+
+    source = [source_index(trial, params, False) for trial, params, *_ in kept]
+    design_source = [
+        index if sources.name in params else source_index(trial, params, True)
+        for index, (trial, params, *_) in zip(source, kept, strict=True)
+    ]
+    number = [trial.number for trial, *_ in kept]
+    return History(
+        trials=[trial for trial, *_ in kept],
+        params=[params for _, params, *_ in kept],
+        number=np.array(number, dtype=int),
+        source=np.array(source, dtype=int),
+        design_source=np.array(design_source, dtype=int),
+        row=np.array([row for *_, row, _ in kept], dtype=int),
+        y=np.array([_value(trial, direction) for trial, *_ in kept], dtype=float),
         # A pruned or crashed trial has paid for a part only: no sample of the cost surface.
-        sample = cost if _is_full_evaluation(trial, cost_attr) else math.nan
-        params = records.params_of(trial, full_space)
-        readings.append(Reading(trial, params, slot, _value(trial, direction), sample))
-    return History(readings, sources, spent, initial_spent, lost)
+        cost=np.array(
+            [c if _is_full_evaluation(t, cost_attr) else math.nan for t, *_, c in kept],
+            dtype=float,
+        ),
+        running=np.array([t.state == TrialState.RUNNING for t, *_ in kept], dtype=bool),
+        imported=np.array([records.is_imported(t) for t, *_ in kept], dtype=bool),
+        lost=np.array([n in lost for n in number], dtype=bool),
+        sources=sources,
+        spent=spent,
+        initial_spent=initial_spent,
+    )
 
 
 def source_of(

@@ -257,7 +257,8 @@ def is_imported(trial: FrozenTrial) -> bool:
 
 def imported_first(trials: Sequence[FrozenTrial]) -> list[FrozenTrial]:
     """Return trials in the order in which they ran: those of another study did so before."""
-    return sorted(trials, key=lambda trial: not is_imported(trial))
+    imported = [trial for trial in trials if is_imported(trial)]
+    return [*imported, *(t for t in trials if not is_imported(t))] if imported else list(trials)
 
 
 def is_timed(trial: FrozenTrial) -> bool:

@@ -73,7 +73,8 @@ class MisoWildSampler(MethodSampler):
             By default all.
         independent_sampler: Sampler for parameters that not all trials have (conditional search
             spaces). By default they are drawn uniformly.
-        warn_independent_sampling: Whether to warn when a parameter is sampled independently.
+        warn_independent_sampling: Whether to warn, once for each, of parameters that are sampled
+            independently.
         seed: Seed of the suggestions. With the same seed, the same trials and ``n_jobs=1`` the
             suggestions are the same.
 
@@ -138,7 +139,8 @@ class CarboCoolingSampler(MethodSampler):
         n_startup_trials: Size of the Latin hypercube.
         independent_sampler: Sampler for parameters that not all trials have (conditional search
             spaces). By default they are drawn uniformly.
-        warn_independent_sampling: Whether to warn when a parameter is sampled independently.
+        warn_independent_sampling: Whether to warn, once for each, of parameters that are sampled
+            independently.
         seed: Seed of the suggestions.
 
     Raises:

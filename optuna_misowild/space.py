@@ -116,13 +116,13 @@ def common_space(trials: Sequence[FrozenTrial]) -> dict[str, BaseDistribution]:
         trials: The trials in the order in which they ran.
     """
     completed = [t for t in trials if t.state == TrialState.COMPLETE and t.distributions]
-    latest = completed[-_N_SETTLED:]
+    seen = [trial.distributions for trial in completed]
     space = {}
-    for name in sorted(completed[-1].distributions) if completed else ():
-        distribution = completed[-1].distributions[name]
-        if any(trial.distributions.get(name) != distribution for trial in latest):
+    for name in sorted(seen[-1]) if seen else ():
+        distribution = seen[-1][name]
+        if any(own.get(name) != distribution for own in seen[-_N_SETTLED:]):
             continue
-        if all(name in t.distributions for t in completed) or _is_new(name, completed):
+        if all(name in own for own in seen) or _is_new(name, completed):
             space[name] = distribution
     return space
 

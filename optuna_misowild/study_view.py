@@ -128,12 +128,12 @@ class StudyView:
     @cached_property
     def observations(self) -> Observations:
         """What the trials tell over the space."""
-        return self._history.over(self.space, budget=self.settings.budget)
+        return self._history.over(self.space, self.settings.budget)
 
     @cached_property
     def design_observations(self) -> Observations:
         """The same for the initial design, without locations: known from the first trial on."""
-        return self._history.over({}, budget=self.settings.budget, by_slot=True)
+        return self._history.of_design(self.settings.budget)
 
     @cached_property
     def _history(self) -> History:
@@ -198,8 +198,8 @@ class StudyView:
 
     def queries(self, trials: list[FrozenTrial], *, by_slot: bool = False) -> Observations:
         """Return what some trials ask; without locations if by their slots in the design."""
-        space = {} if by_slot else self.space
-        return self._read(trials).over(space, budget=self.settings.budget, by_slot=by_slot)
+        history, budget = self._read(trials), self.settings.budget
+        return history.of_design(budget) if by_slot else history.over(self.space, budget)
 
     def _read(self, trials: list[FrozenTrial]) -> History:
         return read(

@@ -113,6 +113,41 @@ def test_ranges_changed_on_resume(method: str) -> None:
     assert recommend(study).params["n"] in (6, 7, 8)
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_a_parameter_that_is_new_on_resume_is_optimised(
+    method: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    def objective(trial: optuna.Trial) -> float:
+        return toy(trial) + (trial.suggest_float("z", 0.0, 1.0) - 0.8) ** 2
+
+    study = study_of(MisoWildSampler(method=method, seed=0), n_trials=12)
+    study.optimize(objective, n_trials=25)
+    assert study.sampler.view(study).space.keys() == {"x", "z"}  # type: ignore[attr-defined]
+    assert np.median([abs(t.params["z"] - 0.8) for t in study.trials[-12:]]) < 0.1
+    assert caplog.text.count("'z' of trial") == 1  # Until then, it is said once.
+
+
+def test_a_conditional_parameter_stays_with_the_independent_sampler(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    class Middle(optuna.samplers.RandomSampler):
+        def sample_independent(self, *args: Any) -> float:
+            return 0.125
+
+    def objective(trial: optuna.Trial) -> float:
+        kind = trial.suggest_categorical("kind", ["linear", "tree"])
+        z = trial.suggest_float("z", 0.0, 1.0) if kind == "tree" else 1.0
+        return toy(trial) + (z - 0.8) ** 2
+
+    study = study_of(MisoWildSampler(seed=0, independent_sampler=Middle()))
+    for kind in ["linear"] * 4 + ["tree"] * 8 + ["linear"] + ["tree"] * 8:
+        study.enqueue_trial({"kind": kind})
+    study.optimize(objective, n_trials=30)
+    later = [t.params["z"] for t in study.trials[8:] if "z" in t.params]
+    assert set(later) == {0.125}
+    assert caplog.text.count("'z' of trial") == 1
+
+
 @pytest.mark.parametrize(
     "sampler",
     [MisoWildSampler(seed=0), CarboCoolingSampler(alpha=1.0, seed=0)],

@@ -57,9 +57,9 @@ def observe(study: optuna.Study, **kwargs: Any) -> Observations:
         "cost_attr": "cost",
         **kwargs,
     }
-    seen = {"budget": arguments.pop("budget", None), "by_slot": arguments.pop("by_slot", False)}
+    budget, by_slot = arguments.pop("budget", None), arguments.pop("by_slot", False)
     trials = history.read(study, study.get_trials(deepcopy=False), **arguments)
-    return trials.over(arguments["space"], **seen)
+    return trials.of_design(budget) if by_slot else trials.over(arguments["space"], budget)
 
 
 def test_locations_sources_values_and_costs() -> None:

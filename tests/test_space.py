@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import settings
 from hypothesis import strategies as st
 import numpy as np
+import optuna
 from optuna.distributions import BaseDistribution
 from optuna.distributions import CategoricalDistribution
 from optuna.distributions import FloatDistribution
@@ -13,6 +14,7 @@ from optuna.distributions import IntDistribution
 import pytest
 
 from optuna_misowild.space import MAX_GRID_SIZE
+from optuna_misowild.space import common_space
 from optuna_misowild.space import decode
 from optuna_misowild.space import domain_of
 from optuna_misowild.space import encode
@@ -152,3 +154,65 @@ def test_a_long_grid_holds_values_that_are_there(distribution: BaseDistribution)
     np.testing.assert_allclose([to_unit(distribution, v) for v in values], grid, atol=1e-12)
     # On a logarithmic scale the first cells are wide: log(1.5/0.5)/log(10⁶/0.5) = 0.076.
     assert np.diff(grid).max() < (0.08 if "log=True" in repr(distribution) else 1e-3)
+
+
+KINDS = CategoricalDistribution(("linear", "tree"))
+RANGES: dict[str, BaseDistribution] = {
+    "kind": KINDS,
+    "x": FloatDistribution(0.0, 1.0),
+    "wide": FloatDistribution(0.0, 2.0),
+    "n": IntDistribution(1, 9),
+    "z": FloatDistribution(0.0, 1.0),
+}
+
+
+def names_of(*params: dict[str, Any]) -> list[str]:
+    """The names of the common space of some trials; "wide" is "x" with another range."""
+    trials = [
+        optuna.create_trial(
+            params={name.replace("wide", "x"): value for name, value in own.items()},
+            distributions={name.replace("wide", "x"): RANGES[name] for name in own},
+            value=0.0,
+        )
+        for own in params
+    ]
+    return list(common_space(trials))
+
+
+def test_a_parameter_that_is_new_belongs_to_the_space_once_three_trials_have_it() -> None:
+    before = [{"x": 0.1, "kind": "tree"}, {"x": 0.9, "kind": "linear"}] * 4
+    after = [{"x": 0.5, "kind": kind, "z": 0.5} for kind in ("tree", "linear", "tree")]
+    assert names_of(*before, *after[:2]) == ["kind", "x"]
+    assert names_of(*before, *after) == ["kind", "x", "z"]
+    assert names_of(*before[:1], *after) == ["kind", "x", "z"]
+    # One that comes and goes is none.
+    assert names_of(*before, *after, before[0]) == ["kind", "x"]
+    assert names_of(*before, *after, before[0], *after) == ["kind", "x"]
+
+
+def test_a_parameter_that_is_gone_leaves_the_space() -> None:
+    before = [{"x": 0.1, "z": 0.1}, {"x": 0.9, "z": 0.9}] * 4
+    assert names_of(*before, {"x": 0.5}) == ["x"]
+
+
+@pytest.mark.parametrize(
+    ("lacking", "having"),
+    [
+        # Each kind has parameters of its own, and has been asked three times in a row.
+        ([{"kind": "linear"}] * 3, [{"kind": "tree", "z": 0.5}] * 5),
+        # A second layer.
+        ([{"n": 1, "x": 0.5}] * 5, [{"n": n, "x": 0.5, "z": 0.5} for n in (2, 2, 3)]),
+        ([{"x": x} for x in (0.1, 0.2, 0.4)], [{"x": x, "z": 0.5} for x in (0.9, 0.8, 0.7)]),
+    ],
+)
+def test_a_parameter_that_a_condition_brings_is_not_new(
+    lacking: list[dict[str, Any]], having: list[dict[str, Any]]
+) -> None:
+    assert "z" not in names_of(*lacking, *having)
+    # Where a trial that has it is like one that lacks it, the condition is none.
+    assert "z" in names_of(*lacking, *having, {**lacking[0], "z": 0.5})
+
+
+def test_a_range_that_was_changed_as_well_is_no_condition() -> None:
+    before = [{"x": x} for x in (0.1, 0.3, 0.5)]
+    assert names_of(*before, *[{"wide": x, "z": 0.5} for x in (1.1, 1.5, 1.9)]) == ["x", "z"]
