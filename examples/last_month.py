@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 
 import optuna
-from optuna.distributions import CategoricalDistribution
 from report import print_summary
 from report import print_trial
 from sklearn.datasets import load_digits
@@ -21,6 +20,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn.svm import SVC
 
 from optuna_misowild import MisoWildSampler
+from optuna_misowild import import_trials
 from optuna_misowild import stratified_sources
 
 
@@ -46,18 +46,6 @@ def study_of_last_month(n_trials: int) -> optuna.Study:
     return study
 
 
-def as_source(trial: optuna.trial.FrozenTrial, source: str) -> optuna.trial.FrozenTrial:
-    """Return a trial of another study as one of this study, on the given source.
-
-    Without its cost: that is no part of this study's budget.
-    """
-    return optuna.trial.create_trial(
-        params={**trial.params, "source": source},
-        distributions={**trial.distributions, "source": CategoricalDistribution(SOURCES)},
-        value=trial.value,
-    )
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--n-trials", type=int, default=25)
@@ -75,12 +63,11 @@ def main() -> None:
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     last_month = study_of_last_month(n_trials=40)
-    finished = last_month.get_trials(states=[optuna.trial.TrialState.COMPLETE])
 
     study = optuna.create_study(
         sampler=MisoWildSampler(query_sources=["this month", "a tenth"], seed=args.seed)
     )
-    study.add_trials([as_source(trial, "last month") for trial in finished])
+    import_trials(study, last_month, source="last month", choices=SOURCES)
     # What was best then is the first that a user wants to know now.
     study.enqueue_trial({**last_month.best_params, "source": "this month"})
     study.optimize(objective, n_trials=args.n_trials, callbacks=[print_trial])

@@ -40,8 +40,19 @@ def run(page: Path, namespace: dict[str, Any], *, with_failures: bool = False) -
 @pytest.fixture
 def namespace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     monkeypatch.chdir(tmp_path)  # For the files of its storages.
-    labels = [0, 1] * 50
-    return {"simulate": simulate, "simulate_and_meter": simulate_and_meter, "labels": labels}
+    last_month = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    last_month.optimize(
+        lambda trial: simulate(
+            trial.suggest_float("x", -3.0, 3.0), trial.suggest_float("y", 1e-3, 1e3, log=True), ""
+        ),
+        n_trials=5,
+    )
+    return {
+        "simulate": simulate,
+        "simulate_and_meter": simulate_and_meter,
+        "labels": [0, 1] * 50,
+        "last_month": last_month,
+    }
 
 
 def test_the_readme(namespace: dict[str, Any]) -> None:
