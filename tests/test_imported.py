@@ -29,6 +29,7 @@ from optuna_misowild import cumulated_cost
 from optuna_misowild import import_trials
 from optuna_misowild import recommend
 from optuna_misowild.methods.robust import RobustMethod
+from optuna_misowild.visualization.look import Look
 
 
 ALL = [*SOURCES, "last month"]
@@ -182,7 +183,9 @@ def test_constraints_of_the_user_keep_their_meaning() -> None:
 # What it costs.
 
 
-@pytest.mark.parametrize("cost", [None, 7.0, "old", lambda trial: 5.0], ids=str)
+@pytest.mark.parametrize(
+    "cost", [None, 7.0, "old", lambda trial: 5.0], ids=["none", "7", "old", "f"]
+)
 def test_what_is_imported_is_paid_for(cost: Any, caplog: pytest.LogCaptureFixture) -> None:
     study = study_of(sampler(budget=6.0))
     import_trials(study, last_month(), source="last month", choices=ALL, cost=cost)
@@ -196,6 +199,9 @@ def test_what_is_imported_is_paid_for(cost: Any, caplog: pytest.LogCaptureFixtur
     seen = view_of(study).observations
     assert seen.spent == pytest.approx(sum(ours))
     assert 0.0 < seen.initial_spent < 4.0
+    look = Look(study)
+    assert look.queries[-1].spent == pytest.approx(sum(ours))
+    assert sum(query.paid for query in look.queries) == pytest.approx(sum(ours))
     expected = {None: np.nan, 7.0: 7.0, "old": 60.0}.get(cost, 5.0)
     np.testing.assert_array_equal(seen.cost[:12], expected)
     assert "spent" not in warnings_of(caplog)
@@ -211,6 +217,19 @@ def test_old_costs_do_not_decide_the_unit() -> None:
     seen = view_of(study).observations
     assert np.isfinite(seen.cost).all()
     assert 0.0 < cumulated_cost(study) < 3.0
+
+
+def test_a_budget_that_cannot_be_kept_is_told_all_the_same(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def free(trial: optuna.Trial) -> float:
+        trial.set_user_attr("cost", 0.0)
+        return bowl(trial)
+
+    study = study_of(MisoWildSampler(seed=0))
+    import_trials(study, last_month(), cost=5.0)
+    study.optimize(free, n_trials=4, callbacks=[CostBudgetCallback(3.0)])
+    assert "The budget of 3 cannot be kept: none of the 3 finished trials" in caplog.text
 
 
 def test_old_costs_drop_no_source() -> None:
