@@ -11,8 +11,10 @@ from optuna.study import StudyDirection
 from optuna.trial import TrialState
 
 from optuna_misowild import records
+from optuna_misowild.domain import distances
 from optuna_misowild.observations import Observations
 from optuna_misowild.space import coordinate
+from optuna_misowild.space import domain_of
 from optuna_misowild.space import is_within
 
 
@@ -96,7 +98,7 @@ def observe(
     y = np.array([_value(trial, direction) for trial in kept], dtype=float)
     y, unit = _in_range(_clip_infinite(y, source))
     is_lost = np.array([t.number in lost for t in kept], dtype=bool)
-    keep = ~is_lost | _is_repeated(X, source, row, is_lost)
+    keep = ~is_lost | _is_repeated(X, source, row, is_lost, domain_of(space).categorical)
     return Observations(
         X=X[keep],
         source=source[keep],
@@ -196,6 +198,7 @@ def _is_repeated(
     source: NDArray[np.int_],
     row: NDArray[np.int_],
     is_lost: NDArray[np.bool_],
+    categorical: NDArray[np.bool_],
 ) -> NDArray[np.bool_]:
     """Return which of the lost trials have another lost one of the same source close to them.
 
@@ -206,7 +209,7 @@ def _is_repeated(
     for i in index:
         others = index[(index != i) & (source[index] == source[i])]
         if X.shape[1]:
-            distance = np.linalg.norm(X[others] - X[i], axis=1)
+            distance = distances(X[others], X[[i]], categorical)
             result[i] = (distance <= _SAME_CAUSE * math.sqrt(X.shape[1])).any()
         else:
             result[i] = row[i] >= 0 and (row[others] == row[i]).any()
