@@ -252,7 +252,9 @@ class MethodSampler(BaseSampler):
             return lambda source, row: True
         X, sources = view.asked()
         return lambda source, row: (
-            not is_asked(self._location(view, fixed, row), source, X, sources)
+            not is_asked(
+                self._location(view, fixed, row), source, X, sources, view.domain.categorical
+            )
         )
 
     def _location(self, view: StudyView, fixed: dict[str, Any], row: int) -> NDArray[np.float64]:

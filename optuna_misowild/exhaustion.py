@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from optuna_misowild.domain import SAME_PLACE
+from optuna_misowild.domain import distances
 from optuna_misowild.observations import Proposal
 
 
@@ -19,14 +21,20 @@ if TYPE_CHECKING:
 
 
 _N_ENUMERATE = 2**12  # Of larger or continuous spaces, so many random points are looked at.
-_SAME = 1e-9
 
 
 def is_asked(
-    x: NDArray[np.float64], source: int, X: NDArray[np.float64], sources: NDArray[np.int_]
+    x: NDArray[np.float64],
+    source: int,
+    X: NDArray[np.float64],
+    sources: NDArray[np.int_],
+    categorical: NDArray[np.bool_],
 ) -> bool:
-    """Return whether a query at x (d,) of a source is among those at X (n, d) of ``sources``."""
-    return bool(((sources == source) & (np.abs(X - x) <= _SAME).all(axis=1)).any())
+    """Return whether a query at x (d,) of a source is among those at X (n, d) of ``sources``.
+
+    ``categorical`` tells which coordinates are, shape (d,).
+    """
+    return _is_among(x, X[sources == source], categorical)
 
 
 def nearest_unasked(
@@ -51,22 +59,31 @@ def nearest_unasked(
         domain: The search space.
         fixed: Coordinates that are fixed, NaN where free, shape (d,).
         allowed: The sources that may be queried.
-        rng: Source of randomness, for spaces that cannot be enumerated.
+        rng: Source of randomness, for ties and for spaces that cannot be enumerated.
     """
-    if not is_asked(proposal.x, proposal.source, X, sources):
+    categorical = domain.categorical
+    if not is_asked(proposal.x, proposal.source, X, sources, categorical):
         return proposal
     grids = [
         np.array([value]) if np.isfinite(value) else grid
         for value, grid in zip(fixed, domain.grids, strict=True)
     ]
-    points = _points(grids, rng)
-    points = points[np.argsort(np.abs(points - proposal.x).sum(axis=1), kind="stable")]
+    # Many may be equally near, such as all other values of a categorical coordinate.
+    points = rng.permutation(_points(grids, rng))
+    away = distances(points, proposal.x[None], categorical)[:, 0]
+    points = points[np.argsort(away, kind="stable")]
     for source in [proposal.source, *(s for s in allowed if s != proposal.source)]:
         asked = X[sources == source]
         for x in points:
-            if not (np.abs(asked - x) <= _SAME).all(axis=1).any():
+            if not _is_among(x, asked, categorical):
                 return Proposal(source, x)
     return proposal
+
+
+def _is_among(
+    x: NDArray[np.float64], X: NDArray[np.float64], categorical: NDArray[np.bool_]
+) -> bool:
+    return bool((distances(x[None], X, categorical) < SAME_PLACE).any())
 
 
 def _points(

@@ -16,8 +16,10 @@ from optuna.study import StudyDirection
 from optuna.trial import TrialState
 
 from optuna_misowild import records
+from optuna_misowild.domain import distances
 from optuna_misowild.observations import Observations
 from optuna_misowild.space import coordinate
+from optuna_misowild.space import domain_of
 from optuna_misowild.space import is_within
 
 
@@ -100,24 +102,29 @@ class History:
             [[math.nan] * len(axes) if location is None else location for location in locations],
             dtype=float,
         ).reshape(len(locations), len(axes))
-        return self._observations(X, self.source, placed, budget)
+        categorical = domain_of(space).categorical
+        return self._observations(X, self.source, placed, categorical, budget)
 
     def of_design(self, budget: float | None) -> Observations:
         """Return what the trials tell to the initial design, without locations."""
         n = len(self.trials)
-        return self._observations(np.empty((n, 0)), self.design_source, np.ones(n, bool), budget)
+        everywhere = np.ones(n, dtype=bool)
+        return self._observations(
+            np.empty((n, 0)), self.design_source, everywhere, np.empty(0, dtype=bool), budget
+        )
 
     def _observations(
         self,
         X: NDArray[np.float64],
         source: NDArray[np.int_],
         placed: NDArray[np.bool_],
+        categorical: NDArray[np.bool_],
         budget: float | None,
     ) -> Observations:
         kept = np.flatnonzero(placed & (source >= 0))
         X, source, row, lost = X[kept], source[kept], self.row[kept], self.lost[kept]
         y, unit = _in_range(_clip_infinite(self.y[kept], source))
-        keep = ~lost | _is_repeated(X, source, row, lost)
+        keep = ~lost | _is_repeated(X, source, row, lost, categorical)
         kept = kept[keep]
         return Observations(
             X=X[keep],
@@ -284,6 +291,7 @@ def _is_repeated(
     source: NDArray[np.int_],
     row: NDArray[np.int_],
     is_lost: NDArray[np.bool_],
+    categorical: NDArray[np.bool_],
 ) -> NDArray[np.bool_]:
     """Return which of the lost trials have another lost one of the same source close to them.
 
@@ -294,7 +302,7 @@ def _is_repeated(
     for i in index:
         others = index[(index != i) & (source[index] == source[i])]
         if X.shape[1]:
-            distance = np.linalg.norm(X[others] - X[i], axis=1)
+            distance = distances(X[others], X[[i]], categorical)
             result[i] = (distance <= _SAME_CAUSE * math.sqrt(X.shape[1])).any()
         else:
             result[i] = row[i] >= 0 and (row[others] == row[i]).any()

@@ -16,6 +16,8 @@ from typing import Protocol
 import numpy as np
 
 from optuna_misowild.ascent import ascend
+from optuna_misowild.domain import SAME_PLACE
+from optuna_misowild.domain import distances
 from optuna_misowild.slice import Slice
 
 
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from optuna_misowild.domain import Domain
 
 
+_APART = 0.1  # Places from which to climb on a source are this far apart, in units of √d.
 N_ENUMERATE = 2048  # Finite domains up to this size are searched exhaustively.
 FIRST_STEP = 0.1  # Length of the first step of a climb, in the unit cube.
 N_SHORT = 12  # Evaluations of the climbs from every start,
@@ -80,7 +83,6 @@ def maximize(
     fixed: NDArray[np.float64] | None = None,
     sources: Sequence[int] | None = None,
     avoid: Mapping[int, NDArray[np.float64]] | None = None,
-    min_distance: float = 1e-9,
     n_candidates: int = 1024,
     n_polish: int = 10,
 ) -> Maximum:
@@ -97,8 +99,7 @@ def maximize(
         sources: The sources that may be chosen, all of the acquisition's by default.
         avoid: For some sources, locations (k, d) that are chosen only if nothing else is
             left, as in a finite space that is exhausted.
-        min_distance: What is closer to a location of ``avoid`` counts as the same.
-        n_candidates: Number of space-filling candidates.
+        n_candidates: Number of space-filling candidates, a power of two.
         n_polish: Number of candidates from which to climb, or more: each source has one.
 
     Returns:
@@ -117,10 +118,11 @@ def maximize(
     else:
         X = slice_.candidates(n_candidates, starts, rng)
 
-    target = _Restricted(acquisition, allowed, avoid or {}, min_distance)
+    categorical = domain.categorical
+    target = _Restricted(acquisition, allowed, avoid or {}, categorical)
     values = target.values(X)
     if avoid and values.max() == -np.inf:
-        target = _Restricted(acquisition, allowed, {}, min_distance)
+        target = _Restricted(acquisition, allowed, {}, categorical)
         values = target.values(X)
     if is_small or values.max() == -np.inf:
         return _largest(target, X, values)
@@ -139,7 +141,7 @@ class _Restricted:
     acquisition: Acquisition
     sources: tuple[int, ...]
     avoid: Mapping[int, NDArray[np.float64]]
-    min_distance: float
+    categorical: NDArray[np.bool_]
 
     def values(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         columns = [self.acquisition.sources.index(source) for source in self.sources]
@@ -162,10 +164,8 @@ class _Restricted:
         points = self.avoid.get(source)
         if points is None or not len(points):
             return np.zeros(len(X), dtype=bool)
-        from scipy.spatial.distance import cdist
-
-        near: NDArray[np.bool_] = (cdist(X, points) < self.min_distance).any(axis=1)
-        return near
+        nearest: NDArray[np.float64] = distances(X, points, self.categorical).min(axis=1)
+        return nearest < SAME_PLACE
 
 
 def _largest(target: _Restricted, X: NDArray[np.float64], values: NDArray[np.float64]) -> Maximum:
@@ -182,13 +182,14 @@ def _distinct_best(
     None is excluded, and none is close to a better one of the same source.
     """
     values = values.copy()
-    radius = 0.1 * np.sqrt(X.shape[1])
+    radius = _APART * np.sqrt(X.shape[1])
     chosen: list[Maximum] = []
 
     def choose(row: int, column: int) -> None:
         if values[row, column] > -np.inf:
             chosen.append(Maximum(target.sources[column], X[row], float(values[row, column])))
-            values[np.linalg.norm(X - X[row], axis=1) <= radius, column] = -np.inf
+            near = distances(X, X[[row]], target.categorical)[:, 0] <= radius
+            values[near, column] = -np.inf
 
     for column in range(values.shape[1]):
         choose(int(np.argmax(values[:, column])), column)

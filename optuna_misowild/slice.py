@@ -77,14 +77,19 @@ class Slice:
     def candidates(
         self, n: int, starts: NDArray[np.float64] | None, rng: np.random.Generator
     ) -> NDArray[np.float64]:
-        """Return n or more locations that fill the slice, then the starts and some near them."""
+        """Return n or more locations that fill the slice, then the starts and some near them.
+
+        Near a start, a categorical coordinate keeps its value or takes any other one.
+        """
         n *= 1 if len(self.smooth) else DISCRETE_FACTOR
-        filling = _kronecker(n, self.domain.d, rng)
+        filling = _sobol(n, self.domain.d, rng)
         if starts is None or not len(starts):
             return self.place(filling)
         near = starts[np.arange(n // 4) % len(starts)]
         step = 10.0 ** rng.uniform(-3.0, -0.5, size=(len(near), 1))
-        near = near + step * rng.standard_normal(near.shape)
+        moved = near + step * rng.standard_normal(near.shape)
+        changed = np.where(rng.random(near.shape) < step, rng.random(near.shape), near)
+        near = np.where(self.domain.categorical, changed, moved)
         return self.place(np.concatenate([filling, starts, near]))
 
     def line_searches(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -108,15 +113,16 @@ class Slice:
         return np.concatenate(lines)
 
 
-def _kronecker(n: int, d: int, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Return n points that fill the unit cube evenly, shape (n, d).
+def _sobol(n: int, d: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    """Return n points, a power of two, that fill the unit cube evenly, shape (n, d).
 
-    Multiples of powers of the generalised golden ratio (the root of t^(d+1) = t + 1), modulo 1,
-    randomly shifted: additive recurrence, as even as a Sobol sequence and quicker to have.
+    A Sobol sequence under a random digital shift, which keeps it as even as it is (Owen 1998,
+    "Latin supercube sampling", Section 2: the points of a net remain one). The shift is ours
+    since the argument that seeds SciPy's own scrambling has changed its name.
     """
-    ratio = 2.0
-    for _ in range(64):
-        ratio = (1.0 + ratio) ** (1.0 / (d + 1))
-    step = ratio ** -np.arange(1.0, d + 1.0)
-    points: NDArray[np.float64] = (rng.random(d) + np.outer(np.arange(n), step)) % 1.0
-    return points
+    from scipy.stats.qmc import Sobol  # Late: it takes longer to import than all the rest.
+
+    points = Sobol(d, scramble=False).random_base2((n - 1).bit_length())
+    digits = (points * 2.0**53).astype(np.int64) ^ rng.integers(2**53, size=d)
+    shifted: NDArray[np.float64] = digits / 2.0**53
+    return shifted

@@ -12,8 +12,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-import numpy as np
-
+from optuna_misowild.domain import SAME_OPTIMUM
+from optuna_misowild.domain import distances
 from optuna_misowild.records import has_decided
 
 
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from optuna_misowild.study_view import StudyView
 
 
-# Two queries of a source that are closer than this in the unit cube are the same.
-_SAME_POINT = 1e-3
 # For how long to wait for another worker, which may have died in between, and how often to look.
 _PATIENCE_SECONDS = 2.0
 _INTERVAL_SECONDS = 0.02
@@ -75,7 +73,7 @@ def _same(
         same.update(others.trial[at].tolist())
     if proposal is not None:
         others = view.queries(trials)
-        distance = np.linalg.norm(others.X - proposal.x, axis=1)
-        at = (others.source == proposal.source) & (distance < _SAME_POINT)
+        distance = distances(others.X, proposal.x[None], view.domain.categorical)[:, 0]
+        at = (others.source == proposal.source) & (distance < SAME_OPTIMUM)
         same.update(others.trial[at].tolist())
     return same

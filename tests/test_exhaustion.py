@@ -18,8 +18,10 @@ def nearest(
     sources: list[int],
     grids: tuple[np.ndarray | None, ...],
     fixed: np.ndarray = FREE,
+    categorical: tuple[int, ...] = (),
+    seed: int = 0,
 ) -> tuple[int, list[float]]:
-    domain = Domain(grids, np.zeros(len(grids), dtype=bool))
+    domain = Domain(grids, np.isin(np.arange(len(grids)), categorical))
     found = nearest_unasked(
         proposal,
         np.array(X).reshape(len(X), len(grids)),
@@ -27,7 +29,7 @@ def nearest(
         domain,
         fixed=fixed,
         allowed=(0, 1),
-        rng=np.random.default_rng(0),
+        rng=np.random.default_rng(seed),
     )
     return found.source, found.x.tolist()
 
@@ -59,3 +61,32 @@ def test_a_continuous_space_always_has_a_new_one_near(
     fixed = np.array([0.4, np.nan])
     _, x = nearest(proposal, [[0.4, 0.5]], [0], grids, fixed=fixed)
     assert x[0] == 0.4 and x[1] != 0.5
+
+
+CHOICES = (np.arange(3000) + 0.5) / 3000
+
+
+def test_all_other_choices_are_equally_near() -> None:
+    asked = [CHOICES[1500]]
+    proposal = Proposal(0, np.array(asked))
+    found = {
+        nearest(proposal, [asked], [0], (CHOICES,), categorical=(0,), seed=seed)[1][0]
+        for seed in range(20)
+    }
+    assert len(found) > 15
+    assert np.median(np.abs(np.array(list(found)) - asked[0])) > 0.1
+
+
+def test_the_next_number_is_nearer_than_another_choice() -> None:
+    asked = [0.5, CHOICES[1500]]
+    proposal = Proposal(0, np.array(asked))
+    fixed = np.full(2, np.nan)
+    found = nearest(proposal, [asked], [0], (THREE, CHOICES[1499:1502]), fixed, categorical=(1,))
+    assert found in [(0, [THREE[0], CHOICES[1500]]), (0, [THREE[2], CHOICES[1500]])]
+
+
+def test_thousands_of_choices_are_all_asked() -> None:
+    """The last that is left is found, whichever was proposed."""
+    last, proposal = CHOICES[7], Proposal(0, CHOICES[[2999]])
+    X = [[x] for x in CHOICES if x != last]
+    assert nearest(proposal, X, [0] * len(X), (CHOICES,), categorical=(0,)) == (0, [last])

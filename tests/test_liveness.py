@@ -89,6 +89,28 @@ def test_what_has_killed_two_workers_counts_as_failed() -> None:
     assert not seen.pending.any()
 
 
+def test_no_choice_is_close_to_another_that_has_killed_a_worker() -> None:
+    choices = list(range(3000))
+    study = optuna.create_study(sampler=MisoWildSampler(seed=0))
+    study.optimize(lambda t: float(t.suggest_categorical("c", choices) % 7), n_trials=10)
+
+    def kill_at(choice: int) -> None:
+        study.add_trial(
+            optuna.create_trial(
+                state=TrialState.FAIL,
+                params={"c": choice},
+                distributions=study.trials[0].distributions,
+                system_attrs={"misowild:thinking": 0.1},
+            )
+        )
+
+    for choice in (1500, 1501, 1502):
+        kill_at(choice)
+    assert StudyView(study, Settings()).observations.trial.max() == 9
+    kill_at(1501)
+    assert set(StudyView(study, Settings()).observations.trial[10:]) == {11, 13}
+
+
 JUNK: list[Any] = [
     "text",
     -1,

@@ -13,6 +13,7 @@ from robust_observations import SQUARE
 from robust_observations import example
 from robust_observations import observe
 
+from optuna_misowild.domain import Domain
 from optuna_misowild.methods.robust import RobustMethod
 from optuna_misowild.methods.robust_model import RobustAcquisition
 from optuna_misowild.observations import Observations
@@ -138,6 +139,17 @@ def test_where_nothing_can_be_paid_the_budget_is_exceeded_by_no_more_than_is_usu
     assert METHOD.fit(observations, LINE).left == pytest.approx(usual, rel=0.05)
     proposal = METHOD.propose(observations, LINE, rng=np.random.default_rng(0), sources=[0])
     assert cost_of(proposal) < 1.05 * usual  # Better ones are dearer.
+
+
+def test_another_choice_has_not_been_verified() -> None:
+    """The best is the next of so many choices that its coordinate hardly differs."""
+    choices = (np.arange(200_000) + 0.5) / 200_000
+    domain = Domain((choices,), np.array([True]))
+    X = choices[[0, 50_000, 100_000, 150_000], None]
+    observations = observe(X, [0, 0, 0, 0], [1.0, 2.0, 3.0, 1.5])
+    model = METHOD.fit(observations, domain)
+    assert not METHOD.can_verify(observations, replace(model, x_plus=choices[[150_000]]))
+    assert METHOD.can_verify(observations, replace(model, x_plus=choices[[150_001]]))
 
 
 def test_where_what_is_fixed_cannot_be_paid_the_best_of_it_is_asked() -> None:

@@ -24,6 +24,8 @@ from optuna_misowild import MisoWildSampler
 from optuna_misowild import base_sampler
 from optuna_misowild import records
 from optuna_misowild.observations import Proposal
+from optuna_misowild.space import encode
+from optuna_misowild.study_view import StudyView
 from optuna_misowild.turns import must_give_way
 
 
@@ -236,3 +238,18 @@ def test_threads_that_all_choose_before_any_of_them_tells(
         assert queries == [None] * n_threads
         queries = [choose(trial) for trial in trials]
     assert len(set(queries)) == n_threads
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_next_of_thousands_of_choices_is_another_query(method: str) -> None:
+    choices = list(range(3000))
+    sampler = MisoWildSampler(method=method, n_startup_trials=N_STARTUP, seed=0)
+    study = optuna.create_study(sampler=sampler)
+    study.optimize(lambda t: float(t.suggest_categorical("c", choices) % 7), n_trials=4)
+    study.enqueue_trial({"c": 1500})
+    study.ask(study.trials[0].distributions)
+    asking = study.ask()
+    view = StudyView(study, sampler.settings, asking=asking.number)
+    for choice, same in ((1500, True), (1499, False), (1501, False)):
+        x = encode(view.space, [{"c": choice}])[0]
+        assert must_give_way(view, None, Proposal(0, x)) is same

@@ -19,11 +19,12 @@ from optuna_misowild.acquisition import cooling_exponent
 from optuna_misowild.acquisition import log_ei
 from optuna_misowild.cost import fit_log_cost
 from optuna_misowild.cost import typical_cost
+from optuna_misowild.domain import DUPLICATE
+from optuna_misowild.domain import distances
 from optuna_misowild.gp import fit_gp
 from optuna_misowild.gp_likelihood import regularising_prior
 from optuna_misowild.maximize import maximize
 from optuna_misowild.methods import Incumbent
-from optuna_misowild.methods.exploration import distances
 from optuna_misowild.methods.exploration import least_known
 from optuna_misowild.observations import Proposal
 from optuna_misowild.outliers import clip_outliers
@@ -69,7 +70,7 @@ class CostCooling:
     initial_design: str = "lhs"
     initial_share: float = 1.0 / 8.0
     n_candidates: int = 512
-    min_distance: float = 1e-5
+    min_distance: float = DUPLICATE
 
     def __post_init__(self) -> None:
         if self.alpha is not None:

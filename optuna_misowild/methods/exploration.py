@@ -8,7 +8,6 @@ from typing import Protocol
 
 import numpy as np
 
-from optuna_misowild.kernel import scaled_squared_distance
 from optuna_misowild.maximize import Maximum
 from optuna_misowild.maximize import maximize
 
@@ -98,14 +97,3 @@ def least_known(
 
     best = found(is_excluded)
     return found(None).x if best.value == -np.inf else best.x
-
-
-def distances(
-    A: NDArray[np.float64], B: NDArray[np.float64], categorical: NDArray[np.bool_]
-) -> NDArray[np.float64]:
-    """Return the distances in the unit cube of the rows of A (m, d) and B (n, d), (m, n).
-
-    Different values of a categorical coordinate are at distance 1.
-    """
-    unit = np.ones(len(categorical))
-    return np.sqrt(scaled_squared_distance(A, B, unit, categorical))

@@ -23,11 +23,12 @@ from optuna_misowild.acquisition import penalized_lcb
 from optuna_misowild.cost import PaperCost
 from optuna_misowild.cost import fit_paper_cost
 from optuna_misowild.cost import typical_cost
+from optuna_misowild.domain import SAME_PLACE
+from optuna_misowild.domain import distances
 from optuna_misowild.gp import GaussianProcess
 from optuna_misowild.gp import fit_gp
 from optuna_misowild.maximize import maximize
 from optuna_misowild.methods import Incumbent
-from optuna_misowild.methods.exploration import distances
 from optuna_misowild.methods.exploration import least_known
 from optuna_misowild.observations import Proposal
 
@@ -44,9 +45,6 @@ if TYPE_CHECKING:
 # The paper's experiments stop at fifty evaluations: T of the schedule of β, unless a study has
 # already gone further.
 PLANNED_EVALUATIONS = 50
-
-# A location is observed on the preferred source if it is this close to one of its trials.
-_SAME_LOCATION = 1e-9
 
 
 @dataclass(frozen=True)
@@ -173,7 +171,7 @@ class PaperMethod:
         x = observations.X[index]
         preferred = observations.valued(0)
         distance = distances(x[None], observations.X[preferred], domain.categorical)[0]
-        same = preferred[distance < _SAME_LOCATION]
+        same = preferred[distance < SAME_PLACE]
         if len(same):
             index = int(same[np.argmin(observations.y[same])])
         gp = model.augmented if len(model.rows) else model.objective[observations.source[index]]

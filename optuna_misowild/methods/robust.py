@@ -17,10 +17,11 @@ import numpy as np
 
 from optuna_misowild import arguments
 from optuna_misowild.acquisition import cooling_exponent
+from optuna_misowild.domain import DUPLICATE
+from optuna_misowild.domain import distances
 from optuna_misowild.maximize import Maximum
 from optuna_misowild.maximize import maximize
 from optuna_misowild.methods import Incumbent
-from optuna_misowild.methods.exploration import distances
 from optuna_misowild.methods.exploration import least_known
 from optuna_misowild.methods.robust_design import is_cheap
 from optuna_misowild.methods.robust_design import remaining_pairs
@@ -101,7 +102,7 @@ class RobustMethod:
     stagnation_tolerance: float = 1e-3
     stagnation_radius: float = 0.1
     n_exploring: int = 256
-    min_distance: float = 1e-5
+    min_distance: float = DUPLICATE
 
     def __post_init__(self) -> None:
         for name in ("max_cost_ratio", "design_cost_share", "max_debt", "stagnation_radius"):
@@ -334,7 +335,8 @@ class RobustMethod:
     ) -> bool:
         """Whether x⁺ has not been evaluated on the preferred source, may be, and can be paid."""
         first = observations.X[observations.source == 0]
-        is_done = (np.abs(first - model.x_plus) <= self.min_distance).all(axis=1).any()
+        nearest = distances(model.x_plus[None], first, model.joint.categorical)
+        is_done = (nearest <= self.min_distance).any()
         may_be = fixed is None or np.all(np.isnan(fixed) | (fixed == model.x_plus))
         return bool(may_be and not is_done and not model.is_too_dear(model.x_plus[None], 0)[0])
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from optuna_misowild.methods.exploration import distances
+from optuna_misowild.domain import distances
 
 
 if TYPE_CHECKING:
