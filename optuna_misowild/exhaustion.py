@@ -62,11 +62,25 @@ def nearest_unasked(
     points = _points(grids, rng)
     points = points[np.argsort(np.abs(points - proposal.x).sum(axis=1), kind="stable")]
     for source in [proposal.source, *(s for s in allowed if s != proposal.source)]:
-        asked = X[sources == source]
-        for x in points:
-            if not (np.abs(asked - x) <= _SAME).all(axis=1).any():
-                return Proposal(source, x)
+        left = np.flatnonzero(~_are_among(points, X[sources == source]))
+        if len(left):
+            return Proposal(source, points[left[0]])
     return proposal
+
+
+def _are_among(points: NDArray[np.float64], X: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return which of some points (m, d) are the same as one of X (n, d), shape (m,).
+
+    By a tree, since with thousands of both there are too many pairs.
+    """
+    if not len(X) or not X.shape[1]:
+        return np.full(len(points), len(X) > 0)
+    from scipy.spatial import cKDTree
+
+    # What lies at the bound or beyond has the distance inf.
+    bound = np.nextafter(_SAME, 1.0)
+    distance, _ = cKDTree(X).query(points, p=np.inf, distance_upper_bound=bound)
+    return np.isfinite(distance)
 
 
 def _points(

@@ -1,9 +1,14 @@
 from __future__ import annotations
 
+import itertools
+from typing import Any
+
 import numpy as np
 import pytest
 
 from optuna_misowild.domain import Domain
+from optuna_misowild.exhaustion import _are_among
+from optuna_misowild.exhaustion import is_asked
 from optuna_misowild.exhaustion import nearest_unasked
 from optuna_misowild.observations import Proposal
 
@@ -59,3 +64,40 @@ def test_a_continuous_space_always_has_a_new_one_near(
     fixed = np.array([0.4, np.nan])
     _, x = nearest(proposal, [[0.4, 0.5]], [0], grids, fixed=fixed)
     assert x[0] == 0.4 and x[1] != 0.5
+
+
+def test_no_pair_of_points_is_compared_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An exhausted space of 4,096 points took more than a second."""
+    n_calls = 0
+    absolute = np.abs
+
+    def counted(*args: Any) -> Any:
+        nonlocal n_calls
+        n_calls += 1
+        return absolute(*args)
+
+    monkeypatch.setattr(np, "abs", counted)
+    axis = [(i + 0.5) / 16 for i in range(16)]
+    X = [list(x) for x in itertools.product(axis, repeat=3)]
+    grids = (np.array(axis),) * 3
+    proposal = Proposal(0, np.array(X[7]))
+    free = np.full(3, np.nan)
+    assert nearest(proposal, X, [0] * 4096, grids, fixed=free) == (1, X[7])
+    assert nearest(proposal, X + X, [0] * 4096 + [1] * 4096, grids, fixed=free) == (0, X[7])
+    # The last one that is left is found.
+    assert nearest(proposal, X[:-1], [0] * 4095, grids, fixed=free) == (0, X[-1])
+    assert n_calls < 10
+
+
+@pytest.mark.parametrize("offset", [0.0, 0.9e-9, 1.1e-9])
+def test_what_counts_as_the_same_is_the_same_for_one_point_and_for_many(offset: float) -> None:
+    x = np.array([1 / 6 + offset])
+    one = is_asked(x, 0, THREE[:1, None], np.zeros(1, dtype=int))
+    many = _are_among(np.array([x, THREE[1:2]]), THREE[:1, None])
+    assert many.tolist() == [one, False]
+
+
+def test_a_space_without_parameters_has_one_point() -> None:
+    proposal = Proposal(0, np.empty(0))
+    assert nearest(proposal, [[]], [0], (), fixed=np.empty(0)) == (1, [])
+    assert nearest(proposal, [[], []], [0, 1], (), fixed=np.empty(0)) == (0, [])
