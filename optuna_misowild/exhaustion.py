@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 
 _N_ENUMERATE = 2**12  # Of larger or continuous spaces, so many random points are looked at.
+_BLOCK = 2**8
 _SAME = 1e-9
 
 
@@ -62,25 +63,32 @@ def nearest_unasked(
     points = _points(grids, rng)
     points = points[np.argsort(np.abs(points - proposal.x).sum(axis=1), kind="stable")]
     for source in [proposal.source, *(s for s in allowed if s != proposal.source)]:
-        left = np.flatnonzero(~_are_among(points, X[sources == source]))
-        if len(left):
-            return Proposal(source, points[left[0]])
+        row = _first_new(points, X[sources == source])
+        if row is not None:
+            return Proposal(source, points[row])
     return proposal
 
 
-def _are_among(points: NDArray[np.float64], X: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return which of some points (m, d) are the same as one of X (n, d), shape (m,).
+def _first_new(points: NDArray[np.float64], X: NDArray[np.float64]) -> int | None:
+    """Return which of some points (m, d) is the first that is none of X (n, d), or None.
 
-    By a tree, since with thousands of both there are too many pairs.
+    A tree finds it, since of thousands of both there are too many pairs.
     """
-    if not len(X) or not X.shape[1]:
-        return np.full(len(points), len(X) > 0)
+    if not len(X):
+        return 0
+    if not X.shape[1]:
+        return None
     from scipy.spatial import cKDTree
 
+    tree = cKDTree(X)
     # What lies at the bound or beyond has the distance inf.
     bound = np.nextafter(_SAME, 1.0)
-    distance, _ = cKDTree(X).query(points, p=np.inf, distance_upper_bound=bound)
-    return np.isfinite(distance)
+    for start in range(0, len(points), _BLOCK):  # Mostly, there is one in the first.
+        block = points[start : start + _BLOCK]
+        distance, _ = tree.query(block, p=np.inf, distance_upper_bound=bound)
+        if np.isinf(distance).any():
+            return start + int(np.argmax(distance))
+    return None
 
 
 def _points(

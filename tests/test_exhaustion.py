@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from optuna_misowild.domain import Domain
-from optuna_misowild.exhaustion import _are_among
+from optuna_misowild.exhaustion import _first_new
 from optuna_misowild.exhaustion import is_asked
 from optuna_misowild.exhaustion import nearest_unasked
 from optuna_misowild.observations import Proposal
@@ -93,8 +93,8 @@ def test_no_pair_of_points_is_compared_by_itself(monkeypatch: pytest.MonkeyPatch
 def test_what_counts_as_the_same_is_the_same_for_one_point_and_for_many(offset: float) -> None:
     x = np.array([1 / 6 + offset])
     one = is_asked(x, 0, THREE[:1, None], np.zeros(1, dtype=int))
-    many = _are_among(np.array([x, THREE[1:2]]), THREE[:1, None])
-    assert many.tolist() == [one, False]
+    new = _first_new(np.array([x, THREE[1:2]]), THREE[:1, None])
+    assert new == (1 if one else 0)
 
 
 def test_a_space_without_parameters_has_one_point() -> None:
