@@ -327,10 +327,10 @@ class MethodSampler(BaseSampler):
         """How the trials of a study are read."""
         return self._settings
 
-    def view(self, study: Study) -> StudyView:
-        """Return what the sampler knows of a study as it is now."""
+    def view(self, study: Study, trials: list[FrozenTrial] | None = None) -> StudyView:
+        """Return what the sampler knows of a study as it is now, or by trials that were read."""
         self._raise_error_if_multi_objective(study)
-        return StudyView(study, self._settings)
+        return StudyView(study, self._settings, trials=trials)
 
     def model(self, study: Study) -> Model:
         """Return the models fitted to the trials of a study as they are now.
@@ -344,7 +344,10 @@ class MethodSampler(BaseSampler):
         Raises:
             ValueError: If there is nothing to fit yet.
         """
-        view = self.view(study)
+        return self.model_of(self.view(study))
+
+    def model_of(self, view: StudyView) -> Model:
+        """Return the models fitted to the trials of a view; see :meth:`model`."""
         if not view.observations.has_value.any():
             raise ValueError(
                 "There is no model yet: none of the study's "

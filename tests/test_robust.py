@@ -15,7 +15,6 @@ from robust_observations import objective
 from robust_observations import observe
 
 from optuna_misowild.domain import Domain
-from optuna_misowild.methods import robust
 from optuna_misowild.methods import robust_fit
 from optuna_misowild.methods.robust import RobustMethod
 from optuna_misowild.observations import Observations
