@@ -26,6 +26,8 @@ from optuna_misowild.missing_source import MEASURABLE
 from optuna_misowild.missing_source import missing_source
 from optuna_misowild.missing_source import only_source
 from optuna_misowild.once import OncePerStudy
+from optuna_misowild.once import PerStudy
+from optuna_misowild.once import UncheckedTrials
 from optuna_misowild.pruned import many_pruned
 from optuna_misowild.source_parameter import FIRST
 
@@ -68,7 +70,7 @@ class Advice:
         self._method = method
         self._n_startup_trials = n_startup_trials
         self._once = OncePerStudy()
-        self._checked_trials: set[tuple[int, str, int]] = set()
+        self._unchecked = PerStudy(UncheckedTrials)
 
     # When it is said.
 
@@ -241,9 +243,9 @@ class Advice:
 
     def _malformed(self, study: Study, trials: Iterable[FrozenTrial]) -> None:
         """Warn once of each trial whose records make no sense, and of the first such costs."""
+        unchecked = self._unchecked.of(study)
         for trial in trials:
-            key = id(study._storage), study.study_name, trial._trial_id
-            if key in self._checked_trials:
+            if trial.number not in unchecked:
                 continue
             problems = [records.malformed(trial)]
             cost = records.malformed_cost(trial, self._settings.cost_attr)
@@ -253,7 +255,7 @@ class Advice:
             if said:
                 records.logger.warning(said)
             if said or cost is not None or trial.state.is_finished():
-                self._checked_trials.add(key)
+                unchecked.discard(trial.number)
 
     def _of_malformed_cost(self, study: Study, problem: str) -> str | None:
         counts = range(_MAX_MALFORMED)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from itertools import islice
 import time
 from typing import TYPE_CHECKING
@@ -20,6 +21,7 @@ from optuna_misowild.exhaustion import is_asked
 from optuna_misowild.exhaustion import nearest_unasked
 from optuna_misowild.model import Model
 from optuna_misowild.observations import Proposal
+from optuna_misowild.seed import study_seed
 from optuna_misowild.space import decode
 from optuna_misowild.space import encode
 from optuna_misowild.space import encode_known
@@ -32,6 +34,7 @@ from optuna_misowild.turns import must_give_way
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from collections.abc import Iterator
     from collections.abc import Mapping
     from collections.abc import Sequence
 
@@ -117,8 +120,7 @@ class MethodSampler(BaseSampler):
     ) -> dict[str, Any]:
         self._raise_error_if_multi_objective(study)
         start = time.perf_counter()
-        with single_blas_thread():
-            params = self._choose(study, trial, search_space)
+        params = self._choose(study, trial, search_space)
         records.write_thinking(study, trial, time.perf_counter() - start)
         return params
 
@@ -156,17 +158,15 @@ class MethodSampler(BaseSampler):
         state: TrialState,
         values: Sequence[float] | None,
     ) -> None:
-        # The objective has been paid for: whatever goes wrong here must not lose the trial.
-        try:
+        independent = self._independent_sampler
+        if independent is not None:
+            # First, since it may set constraints, to which we add one.
+            with _kept(trial, f"The independent sampler, {type(independent).__name__}, after"):
+                independent.after_trial(study, trial, state, values)
+        with _kept(trial, "Recording the source and the cost of"):
             self._record(study, trial)
+        with _kept(trial, "Looking for likely mistakes in"):
             self._advice.after_trial(study, trial, state)
-            if self._independent_sampler is not None:
-                self._independent_sampler.after_trial(study, trial, state, values)
-        except Exception as error:
-            records.logger.warning(
-                f"Recording the source and the cost of trial {trial.number} failed with "
-                f"{error!r}. The trial is kept."
-            )
 
     def _record(self, study: Study, trial: FrozenTrial) -> None:
         cost_attr = self._settings.cost_attr
@@ -193,9 +193,11 @@ class MethodSampler(BaseSampler):
         fixed = _fixed_params(study, trial)
         for revision in range(_MAX_REVISIONS + 1):
             view = StudyView(study, self._settings, asking=trial.number)
-            if revision == 0:
-                self._advice.before_suggestion(view)
-            slot = self._design_slot(view, fixed)
+            # Not while waiting for storage or other workers: the limit is the whole process's.
+            with single_blas_thread():
+                if revision == 0:
+                    self._advice.before_suggestion(view)
+                slot = self._design_slot(view, fixed)
             if slot is not None:
                 # Through `sample_independent`, parameter by parameter: not all are known yet.
                 if revision == _MAX_REVISIONS:  # A row that nobody else takes.
@@ -203,7 +205,8 @@ class MethodSampler(BaseSampler):
                 records.write_row(study, trial, *slot)
                 proposal = Proposal(slot[0], self._location(view, fixed, slot[1]))
             elif search_space:
-                proposal = self._propose(view, trial, fixed, revision)
+                with single_blas_thread():
+                    proposal = self._propose(view, trial, fixed, revision)
             else:
                 return {}
             params = self._params(view, proposal, search_space)
@@ -252,9 +255,7 @@ class MethodSampler(BaseSampler):
             return lambda source, row: True
         X, sources = view.asked()
         return lambda source, row: (
-            not is_asked(
-                self._location(view, fixed, row), source, X, sources, view.domain.categorical
-            )
+            not is_asked(self._location(view, fixed, row), source, X, sources)
         )
 
     def _location(self, view: StudyView, fixed: dict[str, Any], row: int) -> NDArray[np.float64]:
@@ -302,7 +303,7 @@ class MethodSampler(BaseSampler):
         return view.sources.queryable
 
     def _entropy(self, study: Study) -> int:
-        return records.study_seed(study) if self._seed is None else self._seed
+        return study_seed(study) if self._seed is None else self._seed
 
     # Looking inside.
 
@@ -326,10 +327,10 @@ class MethodSampler(BaseSampler):
         """How the trials of a study are read."""
         return self._settings
 
-    def view(self, study: Study) -> StudyView:
-        """Return what the sampler knows of a study as it is now."""
+    def view(self, study: Study, trials: list[FrozenTrial] | None = None) -> StudyView:
+        """Return what the sampler knows of a study as it is now, or by trials that were read."""
         self._raise_error_if_multi_objective(study)
-        return StudyView(study, self._settings)
+        return StudyView(study, self._settings, trials=trials)
 
     def model(self, study: Study) -> Model:
         """Return the models fitted to the trials of a study as they are now.
@@ -343,7 +344,10 @@ class MethodSampler(BaseSampler):
         Raises:
             ValueError: If there is nothing to fit yet.
         """
-        view = self.view(study)
+        return self.model_of(self.view(study))
+
+    def model_of(self, view: StudyView) -> Model:
+        """Return the models fitted to the trials of a view; see :meth:`model`."""
         if not view.observations.has_value.any():
             raise ValueError(
                 "There is no model yet: none of the study's "
@@ -352,6 +356,20 @@ class MethodSampler(BaseSampler):
         with single_blas_thread():
             fitted = self._method.fit(view.observations, view.domain)
         return Model(fitted, view.space, view.sources, view.observations.unit)
+
+
+@contextmanager
+def _kept(trial: FrozenTrial, what: str) -> Iterator[None]:
+    """Log what is raised inside, after an objective has been paid for.
+
+    Optuna would store the trial and then stop the study.
+    """
+    try:
+        yield
+    except Exception as error:
+        records.logger.warning(
+            f"{what} trial {trial.number} failed with {error!r}. The trial is kept."
+        )
 
 
 def _fixed_params(study: Study, trial: FrozenTrial) -> dict[str, Any]:

@@ -21,20 +21,17 @@ if TYPE_CHECKING:
 
 
 _N_ENUMERATE = 2**12  # Of larger or continuous spaces, so many random points are looked at.
+_BLOCK = 2**8
 
 
 def is_asked(
-    x: NDArray[np.float64],
-    source: int,
-    X: NDArray[np.float64],
-    sources: NDArray[np.int_],
-    categorical: NDArray[np.bool_],
+    x: NDArray[np.float64], source: int, X: NDArray[np.float64], sources: NDArray[np.int_]
 ) -> bool:
     """Return whether a query at x (d,) of a source is among those at X (n, d) of ``sources``.
 
-    ``categorical`` tells which coordinates are, shape (d,).
+    Up to rounding, so that it does not matter which coordinates are categorical.
     """
-    return _is_among(x, X[sources == source], categorical)
+    return bool(((sources == source) & (np.abs(X - x) <= SAME_PLACE).all(axis=1)).any())
 
 
 def nearest_unasked(
@@ -61,8 +58,7 @@ def nearest_unasked(
         allowed: The sources that may be queried.
         rng: Source of randomness, for ties and for spaces that cannot be enumerated.
     """
-    categorical = domain.categorical
-    if not is_asked(proposal.x, proposal.source, X, sources, categorical):
+    if not is_asked(proposal.x, proposal.source, X, sources):
         return proposal
     grids = [
         np.array([value]) if np.isfinite(value) else grid
@@ -70,20 +66,35 @@ def nearest_unasked(
     ]
     # Many may be equally near, such as all other values of a categorical coordinate.
     points = rng.permutation(_points(grids, rng))
-    away = distances(points, proposal.x[None], categorical)[:, 0]
+    away = distances(points, proposal.x[None], domain.categorical)[:, 0]
     points = points[np.argsort(away, kind="stable")]
     for source in [proposal.source, *(s for s in allowed if s != proposal.source)]:
-        asked = X[sources == source]
-        for x in points:
-            if not _is_among(x, asked, categorical):
-                return Proposal(source, x)
+        row = _first_new(points, X[sources == source])
+        if row is not None:
+            return Proposal(source, points[row])
     return proposal
 
 
-def _is_among(
-    x: NDArray[np.float64], X: NDArray[np.float64], categorical: NDArray[np.bool_]
-) -> bool:
-    return bool((distances(x[None], X, categorical) < SAME_PLACE).any())
+def _first_new(points: NDArray[np.float64], X: NDArray[np.float64]) -> int | None:
+    """Return which of some points (m, d) is the first that is none of X (n, d), or None.
+
+    A tree finds it, since of thousands of both there are too many pairs.
+    """
+    if not len(X):
+        return 0
+    if not X.shape[1]:
+        return None
+    from scipy.spatial import cKDTree
+
+    tree = cKDTree(X)
+    # What lies at the bound or beyond has the distance inf.
+    bound = np.nextafter(SAME_PLACE, 1.0)
+    for start in range(0, len(points), _BLOCK):  # Mostly, there is one in the first.
+        block = points[start : start + _BLOCK]
+        distance, _ = tree.query(block, p=np.inf, distance_upper_bound=bound)
+        if np.isinf(distance).any():
+            return start + int(np.argmax(distance))
+    return None
 
 
 def _points(

@@ -13,7 +13,7 @@ import numpy as np
 from optuna.study import StudyDirection
 
 from optuna_misowild.records import is_feasible
-from optuna_misowild.study_sampler import given_or_own
+from optuna_misowild.study_sampler import view_of
 from optuna_misowild.threads import single_blas_thread
 
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
 
     from optuna_misowild.base_sampler import MethodSampler
+    from optuna_misowild.study_view import StudyView
 
 
 @dataclass(frozen=True)
@@ -77,8 +78,11 @@ def recommend(study: Study, *, sampler: MethodSampler | None = None) -> Recommen
         ValueError: If no trial that the method learns from has finished with a value;
             cost-cooling learns from the preferred source only.
     """
-    sampler = given_or_own(sampler, study)
-    view = sampler.view(study)
+    return recommend_from(*view_of(study, sampler))
+
+
+def recommend_from(sampler: MethodSampler, view: StudyView) -> Recommendation:
+    """Return what a sampler's method recommends by the trials of a view; see :func:`recommend`."""
     feasible = {t.number for t in view.trials if is_feasible(t, view.sources.name)}
     seen = view.observations
     seen = replace(seen, y=np.where(np.isin(seen.trial, list(feasible)), seen.y, np.nan))
@@ -99,7 +103,7 @@ def recommend(study: Study, *, sampler: MethodSampler | None = None) -> Recommen
     sources = view.sources
     number = int(view.observations.trial[incumbent.index])
     trial = next(t for t in view.trials if t.number == number)
-    sign = -1.0 if study.direction == StudyDirection.MAXIMIZE else 1.0
+    sign = -1.0 if view.study.direction == StudyDirection.MAXIMIZE else 1.0
     assert trial.value is not None
     mean = sign * incumbent.mean * seen.unit
     return Recommendation(

@@ -1,4 +1,6 @@
-"""What trials record: written and read back one by one. The only place that touches storage.
+"""What trials record: written and read back one by one.
+
+It and :mod:`optuna_misowild.seed` are the only places that touch storage.
 
 All that the samplers know of a study is in its trials, so that any process that reads the same
 trials suggests the same.
@@ -19,6 +21,7 @@ from numbers import Real
 import reprlib
 from typing import TYPE_CHECKING
 from typing import Any
+import zlib
 
 import numpy as np
 import optuna
@@ -40,13 +43,13 @@ SOURCE_INDEX_ATTR = "source_index"
 COST_ATTR = "cost"  # Unless the user names another.
 PREFERRED_CONSTRAINT = "preferred_source"
 
-_SEED_KEY = "misowild:seed"
 _ROW_KEY = "misowild:row"
 _TIMED_KEY = "misowild:timed"
 _COST_ATTR_KEY = "misowild:cost_attr"
 _THINKING_KEY = "misowild:thinking"
 _IMPORTED_KEY = "misowild:imported"
 _PARAMS_KEY = "misowild:params"
+_CHECKSUM_KEY = "misowild:checksum"  # Stands among the parameters.
 _MAX_ATTR_LENGTH = 2045  # Longer values fail on relational storages.
 _MAX_PARTS = 10_000
 _MAX_ROW = 2**31
@@ -73,17 +76,18 @@ def write_source(study: Study, trial: FrozenTrial, source: int, *, constrained: 
     storage, trial_id = study._storage, trial._trial_id
     storage.set_trial_user_attr(trial_id, SOURCE_INDEX_ATTR, source)
     if constrained:
-        storage.set_trial_system_attr(trial_id, *_mark_of(trial.system_attrs, source))
+        # Another sampler may just have set constraints of its own.
+        attrs = storage.get_trial_system_attrs(trial_id)
+        storage.set_trial_system_attr(trial_id, *_mark_of(attrs, source))
 
 
 def _mark_of(system_attrs: Mapping[str, Any], source: int) -> tuple[str, Any]:
     """Return the system attribute that says whether a source is the preferred one."""
-    violation = 0.0 if source == 0 else 1.0
     if hasattr(optuna.trial.Trial, "set_constraint"):
         # What `Trial.set_constraint` writes in Optuna 5; it needs a live `Trial`.
-        return f"constraints:{PREFERRED_CONSTRAINT}", violation
+        return f"constraints:{PREFERRED_CONSTRAINT}", _violation(source)
     # Optuna 4 keeps one list of unnamed constraints.
-    return "constraints", [*(system_attrs.get("constraints") or ()), violation]
+    return "constraints", [*(system_attrs.get("constraints") or ()), _violation(source)]
 
 
 def imported_attrs(constraints: Mapping[str, Any], source: int | None) -> dict[str, Any]:
@@ -95,6 +99,10 @@ def imported_attrs(constraints: Mapping[str, Any], source: int | None) -> dict[s
     """
     marks = [] if source is None else [_mark_of(constraints, source)]
     return {**constraints, **dict(marks), _IMPORTED_KEY: True}
+
+
+def _violation(source: int) -> float:
+    return 0.0 if source == 0 else 1.0
 
 
 def write_thinking(study: Study, trial: FrozenTrial, seconds: float) -> None:
@@ -135,16 +143,25 @@ def write_params(
     space: Mapping[str, BaseDistribution],
     params: Mapping[str, Any],
 ) -> None:
-    """Let other workers read what a trial will suggest, before its objective has asked."""
+    """Let other workers read what a trial will suggest, before its objective has asked.
+
+    Text that is too long for one attribute is written in parts. Who reads meanwhile may find
+    parts of two revisions, so the text says by a checksum whether it is whole; and the first
+    part, which tells how many there are, is written last.
+    """
     internal = {name: float(space[name].to_internal_repr(params[name])) for name in params}
-    text = json.dumps(internal)
+    text = json.dumps({_CHECKSUM_KEY: _checksum(internal), **internal})
     # The storage writes each part as JSON once more, which at most doubles it.
     length = _MAX_ATTR_LENGTH // 2 - 10
     parts = [text[start : start + length] for start in range(0, len(text), length)]
     # With their number, since a revision may need fewer of them.
     parts[0] = f"{len(parts)};{parts[0]}"
-    for i, part in enumerate(parts):
-        study._storage.set_trial_system_attr(trial._trial_id, f"{_PARAMS_KEY}:{i}", part)
+    for i in reversed(range(len(parts))):
+        study._storage.set_trial_system_attr(trial._trial_id, f"{_PARAMS_KEY}:{i}", parts[i])
+
+
+def _checksum(params: Mapping[str, Any]) -> int:
+    return zlib.crc32(json.dumps(params).encode())
 
 
 def withdraw(study: Study, trial: FrozenTrial) -> None:
@@ -153,24 +170,6 @@ def withdraw(study: Study, trial: FrozenTrial) -> None:
     for key in (_ROW_KEY, f"{_PARAMS_KEY}:0", _THINKING_KEY):
         if attrs.get(key) is not None:
             study._storage.set_trial_system_attr(trial._trial_id, key, None)
-
-
-def study_seed(study: Study) -> int:
-    """Return a random seed that all workers of a study share, drawn at the first call."""
-    storage, study_id = study._storage, study._study_id
-    for _ in range(2):
-        seed: Any = storage.get_study_system_attrs(study_id).get(_SEED_KEY)
-        if _is_integer(seed, 2**64):
-            return int(seed)
-        if seed is not None:
-            logger.warning(
-                f"The study has the system attribute {_SEED_KEY!r} = {_short(seed)}, which is no "
-                "seed. It is replaced."
-            )
-        # Read again after writing: of workers that write at once, the last one wins for all.
-        drawn = int(np.random.SeedSequence().generate_state(1)[0])
-        storage.set_study_system_attr(study_id, _SEED_KEY, drawn)
-    return drawn
 
 
 # Reading.
@@ -309,10 +308,14 @@ def _announced(system_attrs: Mapping[str, Any]) -> dict[str, float]:
             return {}
         others = [system_attrs[f"{_PARAMS_KEY}:{i}"] for i in range(1, int(n_parts))]
         params = json.loads("".join([first, *others]))
+        # Version 0.1.0 writes no checksum, and the first of several parts first.
+        is_whole = int(n_parts) == 1 or system_attrs.get(_THINKING_KEY) is not None
+        if _CHECKSUM_KEY in params:
+            is_whole = params.pop(_CHECKSUM_KEY) == _checksum(params)
     except (KeyError, AttributeError, TypeError, ValueError, RecursionError):
         # None yet, or another worker is in the midst of writing them.
         return {}
-    if not isinstance(params, dict):
+    if not isinstance(params, dict) or not is_whole:
         return {}
     return {
         name: float(value)
@@ -338,7 +341,7 @@ def malformed(trial: FrozenTrial) -> str | None:
     wrong += [key for key in (_TIMED_KEY, _IMPORTED_KEY) if attrs.get(key, True) is not True]
     if not wrong:
         return None
-    said = ", ".join(f"{key!r} = {_short(attrs[key])}" for key in wrong)
+    said = ", ".join(f"{key!r} = {short(attrs[key])}" for key in wrong)
     return f"Trial {trial.number} has system attributes that are malformed and skipped: {said}."
 
 
@@ -346,7 +349,8 @@ def _is_seconds(value: Any) -> bool:
     return isinstance(value, float) and 0.0 <= value <= _LARGEST_COST
 
 
-def _short(value: Any) -> str:
+def short(value: Any) -> str:
+    """Return the repr of a value, cut off where it is long."""
     text = reprlib.repr(value)
     return text if len(text) <= 100 else f"{text[:100]}..."
 
@@ -365,7 +369,7 @@ def malformed_cost(trial: FrozenTrial, cost_attr: str) -> str | None:
     else:
         return None
     return (
-        f"Trial {trial.number} has the user attribute {cost_attr!r} = {_short(value)}, which is "
+        f"Trial {trial.number} has the user attribute {cost_attr!r} = {short(value)}, which is "
         f"{problem}. Its cost is taken as unknown; it must be a finite number, 0 or more."
     )
 
@@ -429,9 +433,12 @@ def own_constraints(trial: FrozenTrial, source: str) -> dict[str, Any]:
     """Return the system attributes that hold the constraints of the user, without our mark."""
     attrs = trial.system_attrs
     named = {k: v for k, v in attrs.items() if k.startswith("constraints:")}
-    named.pop(f"constraints:{PREFERRED_CONSTRAINT}", None)
+    is_named = named.pop(f"constraints:{PREFERRED_CONSTRAINT}", None) is not None
     unnamed = attrs.get("constraints")
     unnamed = list(unnamed) if isinstance(unnamed, (list, tuple)) else []
-    if not hasattr(optuna.trial.Trial, "set_constraint") and source in trial.params:
-        unnamed = unnamed[:-1]  # Ours is the last one, see `write_source`.
+    # Where ours has no name it is the last one, see `write_source`.
+    index = trial.user_attrs.get(SOURCE_INDEX_ATTR)
+    if isinstance(index, int) and source in trial.params and not is_named:
+        if unnamed[-1:] == [_violation(index)]:
+            unnamed.pop()
     return {**named, "constraints": unnamed} if unnamed else named

@@ -23,26 +23,31 @@ if TYPE_CHECKING:
     from optuna.study import Study
     from optuna.trial import FrozenTrial
 
+    from optuna_misowild.study_view import StudyView
 
-def sampler_of(study: Study) -> MethodSampler:
+
+def sampler_of(study: Study, trials: Sequence[FrozenTrial] | None = None) -> MethodSampler:
     """Return the study's sampler if it is one of ours, else a ``MisoWildSampler()`` that fits.
 
     A study that is loaded to be looked at has Optuna's default sampler. Its trials still tell
     which parameter names the source, which choice is the preferred one, and which user attribute
-    holds the costs.
+    holds the costs. ``trials`` are these, if they have been read already.
     """
     own = own_sampler_of(study)
     if own is not None:
         return own
-    trials = all_trials(study)
+    if trials is None:
+        trials = all_trials(study)
     source, preferred = _recorded_source(trials)
     return MisoWildSampler(
         source=source, preferred_source=preferred, cost_attr=recorded_cost_attr(trials)
     )
 
 
-def given_or_own(sampler: MethodSampler | None, study: Study) -> MethodSampler:
-    """Return the sampler that a user has given, or the study's, see :func:`sampler_of`.
+def view_of(study: Study, sampler: MethodSampler | None) -> tuple[MethodSampler, StudyView]:
+    """Return the sampler that a user has given, or the study's, and how it sees the study now.
+
+    The trials are read once. See :func:`sampler_of`.
 
     Raises:
         TypeError: If it is none of ours, or the study is no study.
@@ -52,10 +57,11 @@ def given_or_own(sampler: MethodSampler | None, study: Study) -> MethodSampler:
             "`sampler` must be a MisoWildSampler, a CarboCoolingSampler or None, but got "
             f"{sampler!r}."
         )
-    if sampler is None:
-        return sampler_of(study)
     _require_study(study)
-    return sampler
+    trials = all_trials(study)
+    if sampler is None:
+        sampler = sampler_of(study, trials)
+    return sampler, sampler.view(study, trials)
 
 
 def cost_attr_of(study: Study) -> str:

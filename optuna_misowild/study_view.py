@@ -85,13 +85,20 @@ class StudyView:
         study: The study.
         settings: How to read it.
         asking: Number of the trial that asks, which is no observation; None if none does.
+        trials: The trials, if they have been read; by default as they are now.
     """
 
-    def __init__(self, study: Study, settings: Settings, asking: int | None = None) -> None:
+    def __init__(
+        self,
+        study: Study,
+        settings: Settings,
+        asking: int | None = None,
+        trials: list[FrozenTrial] | None = None,
+    ) -> None:
         self.study = study
         self.settings = settings
         self.asking = asking
-        self.trials: list[FrozenTrial] = all_trials(study)
+        self.trials: list[FrozenTrial] = all_trials(study) if trials is None else trials
 
     @cached_property
     def sources(self) -> Sources:

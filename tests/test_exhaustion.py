@@ -1,9 +1,14 @@
 from __future__ import annotations
 
+import itertools
+from typing import Any
+
 import numpy as np
 import pytest
 
 from optuna_misowild.domain import Domain
+from optuna_misowild.exhaustion import _first_new
+from optuna_misowild.exhaustion import is_asked
 from optuna_misowild.exhaustion import nearest_unasked
 from optuna_misowild.observations import Proposal
 
@@ -90,3 +95,40 @@ def test_thousands_of_choices_are_all_asked() -> None:
     last, proposal = CHOICES[7], Proposal(0, CHOICES[[2999]])
     X = [[x] for x in CHOICES if x != last]
     assert nearest(proposal, X, [0] * len(X), (CHOICES,), categorical=(0,)) == (0, [last])
+
+
+def test_no_pair_of_points_is_compared_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An exhausted space of 4,096 points took more than a second."""
+    n_calls = 0
+    absolute = np.abs
+
+    def counted(*args: Any) -> Any:
+        nonlocal n_calls
+        n_calls += 1
+        return absolute(*args)
+
+    monkeypatch.setattr(np, "abs", counted)
+    axis = [(i + 0.5) / 16 for i in range(16)]
+    X = [list(x) for x in itertools.product(axis, repeat=3)]
+    grids = (np.array(axis),) * 3
+    proposal = Proposal(0, np.array(X[7]))
+    free = np.full(3, np.nan)
+    assert nearest(proposal, X, [0] * 4096, grids, fixed=free) == (1, X[7])
+    assert nearest(proposal, X + X, [0] * 4096 + [1] * 4096, grids, fixed=free) == (0, X[7])
+    # The last one that is left is found.
+    assert nearest(proposal, X[:-1], [0] * 4095, grids, fixed=free) == (0, X[-1])
+    assert n_calls < 10
+
+
+@pytest.mark.parametrize("offset", [0.0, 0.9e-9, 1.1e-9])
+def test_what_counts_as_the_same_is_the_same_for_one_point_and_for_many(offset: float) -> None:
+    x = np.array([1 / 6 + offset])
+    one = is_asked(x, 0, THREE[:1, None], np.zeros(1, dtype=int))
+    new = _first_new(np.array([x, THREE[1:2]]), THREE[:1, None])
+    assert new == (1 if one else 0)
+
+
+def test_a_space_without_parameters_has_one_point() -> None:
+    proposal = Proposal(0, np.empty(0))
+    assert nearest(proposal, [[]], [0], (), fixed=np.empty(0)) == (1, [])
+    assert nearest(proposal, [[], []], [0, 1], (), fixed=np.empty(0)) == (0, [])

@@ -18,6 +18,7 @@ from optuna_misowild import cumulated_cost
 from optuna_misowild import liveness
 from optuna_misowild import recommend
 from optuna_misowild import records
+from optuna_misowild.seed import study_seed
 from optuna_misowild.study_view import Settings
 from optuna_misowild.study_view import StudyView
 
@@ -149,7 +150,7 @@ def test_malformed_records_are_skipped(
 def test_a_malformed_seed_is_replaced(seed: Any, caplog: pytest.LogCaptureFixture) -> None:
     study = optuna.create_study()
     study._storage.set_study_system_attr(study._study_id, "misowild:seed", seed)
-    assert 0 <= records.study_seed(study) < 2**32
+    assert 0 <= study_seed(study) < 2**32
     assert "is replaced" in caplog.text
 
 

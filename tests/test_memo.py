@@ -1,8 +1,14 @@
 from __future__ import annotations
 
+import gc
+from typing import Any
+
 import numpy as np
 
+from optuna_misowild.gp import GaussianProcess
+from optuna_misowild.joint import JointGaussianProcess
 from optuna_misowild.memo import remember
+from optuna_misowild.methods import robust_fit
 
 
 def test_results_are_remembered_by_contents() -> None:
@@ -27,3 +33,32 @@ def test_results_are_remembered_by_contents() -> None:
     assert total(x, 2.0) == 8.0
     assert total(np.arange(3.0), 2.0) == 6.0  # Only two are kept.
     assert len(calls) == 5
+
+
+def test_what_is_remembered_of_models_has_few_large_matrices() -> None:
+    rng = np.random.default_rng(0)
+    n, categorical = 30, np.zeros(2, dtype=bool)
+    fitted: list[Any] = []
+    for _ in range(4):
+        X, source = rng.random((n, 2)), np.arange(n) % 2
+        y = X.sum(axis=1) + 0.1 * source
+        joint = robust_fit.fit_in_order(
+            X, source, y, n_sources=2, n_initial=3, restart_every=10, categorical=categorical
+        )
+        single = robust_fit.fit_single(X, y, categorical)
+        fitted.append((joint.predict(X), single.predict(X), X, source, y))
+        del joint, single
+    gc.collect()
+    objects = gc.get_objects()
+    joints = [o for o in objects if isinstance(o, JointGaussianProcess) and len(o.X) == n]
+    assert len(joints) <= 2
+    for o in objects:
+        assert not (isinstance(o, GaussianProcess) and len(o.X) == n and "_factor" in vars(o))
+    # Those that are built anew are the same to the last bit.
+    joint_of_first, single_of_first, X, source, y = fitted[0]
+    joint = robust_fit.fit_in_order(
+        X, source, y, n_sources=2, n_initial=3, restart_every=10, categorical=categorical
+    )
+    np.testing.assert_array_equal(joint.predict(X), joint_of_first)
+    single = robust_fit.fit_single(X, y, categorical)
+    np.testing.assert_array_equal(single.predict(X), single_of_first)

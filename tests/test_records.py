@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from datetime import datetime
 from datetime import timedelta
+import itertools
+import json
 import math
 import reprlib
 from typing import Any
@@ -289,6 +291,88 @@ def test_a_revision_of_fewer_parts_can_be_read() -> None:
     assert records.params_of(study.trials[0], space) == dict.fromkeys(list(space)[:3], 0.5)
 
 
+@pytest.mark.parametrize("n_writes", range(1, 4))
+def test_params_of_two_revisions_are_never_mixed(n_writes: int) -> None:
+    study = optuna.create_study()
+    study.ask()
+    space: dict[str, Any] = {f"{i}" * 50: FloatDistribution(0.0, 1.0) for i in range(100, 120)}
+    trial = study.trials[0]
+    records.write_params(study, trial, space, dict.fromkeys(space, 0.25))
+    written = study.trials[0].system_attrs
+    assert len(written) == 4
+    records.write_params(study, trial, space, dict.fromkeys(space, 0.75))
+    revised = study.trials[0].system_attrs
+    # A reader that comes when some parts of the revision are there, whichever came first.
+    for keys in itertools.combinations(written, n_writes):
+        torn = study.trials[0]
+        torn.system_attrs = {**written, **{key: revised[key] for key in keys}}
+        assert records.params_of(torn, space) == {}
+
+
+def test_the_part_that_tells_the_number_of_parts_is_written_last(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    study = optuna.create_study()
+    study.ask()
+    space: dict[str, Any] = {f"{i}" * 50: FloatDistribution(0.0, 1.0) for i in range(100, 120)}
+    keys = []
+    write = study._storage.set_trial_system_attr
+    monkeypatch.setattr(
+        study._storage,
+        "set_trial_system_attr",
+        lambda trial_id, key, value: (keys.append(key), write(trial_id, key, value)),
+    )
+    records.write_params(study, study.trials[0], space, dict.fromkeys(space, 0.25))
+    assert keys[-1] == "misowild:params:0" and len(keys) == 4
+
+
+def test_what_0_1_0_has_announced_is_read_once_it_is_whole() -> None:
+    study = optuna.create_study()
+    study.ask()
+    trial = study.trials[0]
+    trial.system_attrs = {"misowild:params:0": '1;{"x": 2.5}'}
+    assert records.params_of(trial, SPACE) == {"x": 2.5}
+    # It wrote the first of several parts first: the others may be those of an earlier choice.
+    trial.system_attrs = {"misowild:params:0": '2;{"x": ', "misowild:params:1": "2.5}"}
+    assert records.params_of(trial, SPACE) == {}
+    trial.system_attrs["misowild:thinking"] = 0.1
+    assert records.params_of(trial, SPACE) == {"x": 2.5}
+
+
+def test_0_1_0_reads_what_is_announced_now() -> None:
+    study = optuna.create_study()
+    study.ask()
+    records.write_params(study, study.trials[0], SPACE, {"x": 2.5})
+    n_parts, text = study.trials[0].system_attrs["misowild:params:0"].split(";", 1)
+    assert n_parts == "1"
+    # It skipped what is in no search space.
+    assert {k: v for k, v in json.loads(text).items() if k in SPACE} == {"x": 2.5}
+    assert all(isinstance(value, (int, float)) for value in json.loads(text).values())
+
+
+@pytest.mark.parametrize(
+    ("user_attrs", "system_attrs", "is_feasible"),
+    [
+        ({}, {"constraints": [-1.0, 1.0]}, False),  # It has never run under us.
+        ({"source_index": 1}, {"constraints": [-1.0, 1.0]}, True),
+        ({"source_index": 1}, {"constraints": [1.0, 1.0]}, False),
+        ({"source_index": 0}, {"constraints": [0.5]}, False),  # Ours would be 0.
+        ({"source_index": 1}, {"constraints:preferred_source": 1.0}, True),
+        (
+            {"source_index": 1},
+            {"constraints:preferred_source": 1.0, "constraints": [-1.0, 1.0]},
+            False,
+        ),
+    ],
+)
+def test_constraints_of_the_user_are_told_from_ours(
+    user_attrs: dict[str, Any], system_attrs: dict[str, Any], is_feasible: bool
+) -> None:
+    study = optuna.create_study()
+    add(study, 1.0, 1.0, source="cheap", user_attrs=user_attrs, system_attrs=system_attrs)
+    assert records.is_feasible(study.trials[0], "source") == is_feasible
+
+
 def test_long_params_are_written_in_parts() -> None:
     study = optuna.create_study()
     trial = study.ask()
@@ -299,9 +383,3 @@ def test_long_params_are_written_in_parts() -> None:
     assert len(attrs) > 1
     assert max(len(value) for value in attrs.values()) <= 2045
     assert records.params_of(study.trials[0], space) == params
-
-
-def test_all_workers_of_a_study_share_a_seed() -> None:
-    study = optuna.create_study()
-    assert records.study_seed(study) == records.study_seed(study)
-    assert records.study_seed(study) != records.study_seed(optuna.create_study())

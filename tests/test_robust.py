@@ -15,7 +15,6 @@ from robust_observations import objective
 from robust_observations import observe
 
 from optuna_misowild.domain import Domain
-from optuna_misowild.methods import robust
 from optuna_misowild.methods import robust_fit
 from optuna_misowild.methods.robust import RobustMethod
 from optuna_misowild.observations import Observations
@@ -75,7 +74,8 @@ def test_what_is_remembered_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> 
     expected = propose(example(n=43))
     for module, name in (
         (robust_fit, "_fit_from_defaults"),
-        (robust, "fit_single"),
+        (robust_fit, "_found_from_defaults"),
+        (robust_fit, "_fit_single"),
     ):
         monkeypatch.setattr(module, name, getattr(module, name).__wrapped__)
     again = propose(example(n=43))

@@ -23,6 +23,7 @@ from toy_studies import warnings_of
 from optuna_misowild import MisoWildSampler
 from optuna_misowild import cumulated_cost
 from optuna_misowild import recommend
+from optuna_misowild.records import is_feasible
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -313,3 +314,28 @@ def test_a_finite_space_that_is_exhausted_ends_in_repeats() -> None:
     study.optimize(objective, n_trials=12)
     full = {t.params["n"] for t in study.trials if t.params["source"] == "full"}
     assert full == {1, 2, 3}
+
+
+class Constrained(optuna.samplers.RandomSampler):
+    """What a sampler of Optuna with a ``constraints_func`` records."""
+
+    def after_trial(
+        self, study: optuna.Study, trial: optuna.trial.FrozenTrial, *args: Any
+    ) -> None:
+        constraints = [trial.params["x"] - 0.5]
+        study._storage.set_trial_system_attr(trial._trial_id, "constraints", constraints)
+
+
+def test_constraints_that_the_independent_sampler_sets_are_the_users() -> None:
+    study = optuna.create_study(sampler=MisoWildSampler(independent_sampler=Constrained(), seed=0))
+
+    def objective(trial: optuna.Trial) -> float:
+        source = trial.suggest_categorical("source", ["full", "cheap"])
+        return -trial.suggest_float("x", 0.0, 1.0) - (source == "cheap")
+
+    study.optimize(objective, n_trials=8)
+    assert {trial.params["source"] for trial in study.trials} == {"full", "cheap"}
+    for trial in study.trials:
+        assert is_feasible(trial, "source") == (trial.params["x"] <= 0.5)
+    assert study.best_trial.params["source"] == "full"
+    assert study.best_trial.params["x"] <= 0.5

@@ -208,3 +208,23 @@ def test_nothing_goes_wrong_for_a_trial_when_recording_fails(
     study.optimize(toy, n_trials=1)
     assert study.trials[0].state == TrialState.COMPLETE
     assert "trial 0 failed with OSError('disk full')" in caplog.text
+
+
+class Faulty(optuna.samplers.RandomSampler):
+    def after_trial(self, *args: Any, **kwargs: Any) -> None:
+        raise RuntimeError("constraints of another sampler")
+
+
+def test_what_an_independent_sampler_raises_is_not_blamed_on_recording(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    study = optuna.create_study(sampler=MisoWildSampler(independent_sampler=Faulty(), seed=0))
+    study.optimize(lambda trial: trial.suggest_float("x", 0.0, 1.0), n_trials=2)
+    messages = [r.getMessage() for r in caplog.records if r.levelname == "WARNING"]
+    assert len(messages) == 2
+    assert "The independent sampler, Faulty, after trial 0 failed with RuntimeError" in messages[0]
+    assert "constraints of another sampler" in messages[0]
+    assert "Recording" not in messages[0]
+    assert [t.state for t in study.trials] == [TrialState.COMPLETE] * 2
+    assert all(t.user_attrs["source_index"] == 0 for t in study.trials)
+    assert all("cost" in t.user_attrs for t in study.trials)

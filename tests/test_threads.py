@@ -12,6 +12,7 @@ import scipy.linalg  # noqa: F401
 import optuna_misowild
 from optuna_misowild import MisoWildSampler
 from optuna_misowild import RobustMethod
+from optuna_misowild import base_sampler
 from optuna_misowild import threads
 from optuna_misowild.threads import single_blas_thread
 
@@ -72,6 +73,32 @@ def test_a_recommendation_is_thought_out_in_one_thread(monkeypatch: pytest.Monke
         with pytest.raises(ValueError, match="nothing to recommend"):
             optuna_misowild.recommend(study)
     assert seen == [{1}]
+
+
+@pytest.mark.parametrize("n_trials", [1, 7])
+def test_a_suggestion_is_thought_out_in_one_thread_and_waits_in_as_many_as_before(
+    n_trials: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    thinking: list[set[int]] = []
+    waiting: list[set[int]] = []
+
+    def noting(seen: list[set[int]], original: Any) -> Any:
+        def function(*args: Any, **kwargs: Any) -> Any:
+            seen.append(limits())
+            return original(*args, **kwargs)
+
+        return function
+
+    monkeypatch.setattr(RobustMethod, "design", noting(thinking, RobustMethod.design))
+    monkeypatch.setattr(RobustMethod, "propose", noting(thinking, RobustMethod.propose))
+    must_give_way = noting(waiting, base_sampler.must_give_way)
+    monkeypatch.setattr(base_sampler, "must_give_way", must_give_way)
+    study = optuna.create_study(sampler=MisoWildSampler(n_startup_trials=4, seed=0))
+    with threadpoolctl.threadpool_limits(2, user_api="blas"):
+        study.optimize(lambda trial: trial.suggest_float("x", 0.0, 1.0), n_trials=n_trials)
+    assert len(waiting) == n_trials
+    assert all(seen == {1} for seen in thinking)
+    assert all(seen == {2} for seen in waiting)
 
 
 def test_without_threadpoolctl_nothing_is_changed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 import re
 from typing import Any
 
@@ -21,8 +22,22 @@ from optuna_misowild import recommend
 from optuna_misowild.visualization import plot_acquisition
 from optuna_misowild.visualization import plot_cost_history
 from optuna_misowild.visualization import plot_cost_model
+from optuna_misowild.visualization import plot_discrepancy
 from optuna_misowild.visualization import plot_objective_model
+from optuna_misowild.visualization import plot_source_usage
+from optuna_misowild.visualization import plot_source_worth
 from optuna_misowild.visualization.look import Look
+
+
+FIGURES = [
+    plot_acquisition,
+    plot_cost_history,
+    plot_cost_model,
+    plot_discrepancy,
+    plot_objective_model,
+    plot_source_usage,
+    plot_source_worth,
+]
 
 
 def test_the_settings_of_the_sampler_that_is_given_count() -> None:
@@ -88,3 +103,40 @@ def test_costs_in_seconds_say_so() -> None:
     sampler = MisoWildSampler(n_startup_trials=1)
     next_one = plot_acquisition(study_of(10, costs=False, sources=()), sampler=sampler)
     assert re.search(r"cost \S+ s</sup>$", next_one.layout.title.text)
+
+
+@pytest.mark.parametrize("plot", FIGURES)
+@pytest.mark.parametrize("is_loaded", [False, True])
+def test_a_figure_is_of_one_moment(
+    plot: Callable[..., Any], is_loaded: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also while other workers add trials: here, one whenever the trials are read."""
+    study = study_of(12)
+    if is_loaded:
+        study.sampler = optuna.samplers.RandomSampler()
+    expected = plot(study).to_json()
+    read = study._storage.get_all_trials
+    n_reads = 0
+
+    def read_and_add(*args: Any, **kwargs: Any) -> Any:
+        nonlocal n_reads
+        n_reads += 1
+        trials = read(*args, **kwargs)
+        study.add_trial(trials[n_reads])
+        return trials
+
+    monkeypatch.setattr(study._storage, "get_all_trials", read_and_add)
+    assert plot(study).to_json() == expected
+    assert n_reads == 1
+
+
+def test_a_recommendation_is_of_one_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    study = study_of(12)
+    study.sampler = optuna.samplers.RandomSampler()
+    read = study._storage.get_all_trials
+    reads = []
+    monkeypatch.setattr(
+        study._storage, "get_all_trials", lambda *a, **k: reads.append(1) or read(*a, **k)
+    )
+    recommend(study)
+    assert len(reads) == 1

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +15,7 @@ from optuna_misowild.cost import log_costs
 from optuna_misowild.cost import typical_cost
 from optuna_misowild.gp import fit_gp
 from optuna_misowild.gp_likelihood import regularising_prior
+from optuna_misowild.joint import JointGaussianProcess
 from optuna_misowild.joint_fit import N_ITERATIONS
 from optuna_misowild.joint_fit import fit_joint
 from optuna_misowild.joint_fit import shared_offsets
@@ -24,7 +27,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from optuna_misowild.gp import GaussianProcess
-    from optuna_misowild.joint import JointGaussianProcess
     from optuna_misowild.observations import Observations
 
 
@@ -116,7 +118,7 @@ def fit_in_order(
     )
 
 
-@remember(maxsize=8)
+@remember(maxsize=2)
 def _fit_from_defaults(
     X: NDArray[np.float64],
     source: NDArray[np.int_],
@@ -127,7 +129,29 @@ def _fit_from_defaults(
     quantity: Quantity,
     n_iterations: int,
 ) -> JointGaussianProcess:
-    return fit_joint(
+    """Fit a joint model from the default hyperparameters.
+
+    The latest of the objective and that of the costs are kept whole, an (n, n) matrix each. Of
+    earlier ones and of other studies, what the search has found is kept.
+    """
+    found = _found_from_defaults(
+        X, source, y, n_sources, n_initial, categorical, quantity, n_iterations
+    )
+    return JointGaussianProcess(X=X, source=source, y=y, categorical=categorical, **found)
+
+
+@remember(maxsize=8)
+def _found_from_defaults(
+    X: NDArray[np.float64],
+    source: NDArray[np.int_],
+    y: NDArray[np.float64],
+    n_sources: int,
+    n_initial: int,
+    categorical: NDArray[np.bool_],
+    quantity: Quantity,
+    n_iterations: int,
+) -> dict[str, Any]:
+    fitted = fit_joint(
         X,
         source,
         y,
@@ -137,6 +161,12 @@ def _fit_from_defaults(
         ordered_noise=quantity.ordered_noise,
         n_iterations=n_iterations,
     )
+    return {
+        "hyperparameters": fitted.hyperparameters,
+        "offsets": fitted.offsets,
+        "mean": fitted.mean,
+        "scale": fitted.scale,
+    }
 
 
 def fit_costs(
@@ -166,11 +196,18 @@ def fit_costs(
     return JointLogCost(joint)
 
 
-@remember(maxsize=4)
 def fit_single(
     X: NDArray[np.float64], y: NDArray[np.float64], categorical: NDArray[np.bool_]
 ) -> GaussianProcess:
     """Fit GP_1: the same kind of model as the joint one, of source 0 alone."""
+    # A copy, so that the (n, n) matrix that it will make is not remembered.
+    return replace(_fit_single(X, y, categorical))
+
+
+@remember(maxsize=4)
+def _fit_single(
+    X: NDArray[np.float64], y: NDArray[np.float64], categorical: NDArray[np.bool_]
+) -> GaussianProcess:
     return fit_gp(
         X, y, smoothness=SMOOTHNESS, ard=True, categorical=categorical, prior=regularising_prior
     )

@@ -15,9 +15,9 @@ from optuna.trial import TrialState
 
 from optuna_misowild import records
 from optuna_misowild.outliers import clip_outliers
-from optuna_misowild.recommendation import recommend
+from optuna_misowild.recommendation import recommend_from
 from optuna_misowild.space import from_unit
-from optuna_misowild.study_sampler import given_or_own
+from optuna_misowild.study_sampler import view_of
 from optuna_misowild.visualization._plotly import colors
 from optuna_misowild.visualization._plotly import go
 from optuna_misowild.visualization.names import distinct
@@ -61,7 +61,7 @@ class Query:
 
 
 class Look:
-    """A study at one moment, as its figures show it.
+    """A study at one moment, as its figures show it: its trials are read once.
 
     Args:
         study: The study.
@@ -70,8 +70,7 @@ class Look:
 
     def __init__(self, study: Study, sampler: MethodSampler | None = None) -> None:
         self.study = study
-        self.sampler = given_or_own(sampler, study)
-        self.view = self.sampler.view(study)
+        self.sampler, self.view = view_of(study, sampler)
 
     # The sources.
 
@@ -185,13 +184,13 @@ class Look:
         if not self.view.space:
             logger.warning("Your study does not have a parameter that all completed trials have.")
             return None
-        return self.sampler.model(self.study)
+        return self.sampler.model_of(self.view)
 
     @cached_property
     def recommendation(self) -> Recommendation | None:
         """What the method recommends; None while there is nothing to recommend."""
         try:
-            return recommend(self.study, sampler=self.sampler)
+            return recommend_from(self.sampler, self.view)
         except ValueError:
             return None
 
