@@ -5,7 +5,8 @@ trials suggests the same.
 
 User attributes, which people see: ``source_index`` and ``cost``. System attributes, which
 workers exchange: the row of the initial design that a trial has taken, the parameters that it
-will suggest, and the name of the attribute that holds its cost, where it is another. All are
+will suggest, the name of the attribute that holds its cost, where it is another, and the source
+index, where the objective has a user attribute of that name. All are
 plain numbers or text. They are checked when they are read: anybody who can write to the storage
 may have written anything there.
 """
@@ -19,10 +20,14 @@ from numbers import Real
 import reprlib
 from typing import TYPE_CHECKING
 from typing import Any
+from typing import TypeGuard
 
 import numpy as np
 import optuna
 from optuna.trial import TrialState
+
+from optuna_misowild.local_time import in_local_time
+from optuna_misowild.local_time import naive_local
 
 
 if TYPE_CHECKING:
@@ -40,6 +45,7 @@ SOURCE_INDEX_ATTR = "source_index"
 COST_ATTR = "cost"  # Unless the user names another.
 PREFERRED_CONSTRAINT = "preferred_source"
 
+_SOURCE_KEY = "misowild:source_index"
 _SEED_KEY = "misowild:seed"
 _ROW_KEY = "misowild:row"
 _TIMED_KEY = "misowild:timed"
@@ -70,7 +76,10 @@ def write_source(study: Study, trial: FrozenTrial, source: int, *, constrained: 
             that ``study.best_trial`` means the preferred source.
     """
     storage, trial_id = study._storage, trial._trial_id
-    storage.set_trial_user_attr(trial_id, SOURCE_INDEX_ATTR, source)
+    if SOURCE_INDEX_ATTR in trial.user_attrs:  # The objective's own, which means something else.
+        storage.set_trial_system_attr(trial_id, _SOURCE_KEY, source)
+    else:
+        storage.set_trial_user_attr(trial_id, SOURCE_INDEX_ATTR, source)
     if not constrained:
         return
     violation = 0.0 if source == 0 else 1.0
@@ -96,7 +105,7 @@ def write_duration_as_cost(study: Study, trial: FrozenTrial, cost_attr: str) -> 
     """
     if trial.datetime_start is None:
         return
-    seconds = (datetime.now() - trial.datetime_start).total_seconds()
+    seconds = (datetime.now() - naive_local(trial.datetime_start)).total_seconds()
     thinking = trial.system_attrs.get(_THINKING_KEY)
     if isinstance(thinking, float) and _is_seconds(thinking) and thinking <= seconds:
         seconds -= thinking
@@ -164,8 +173,31 @@ def study_seed(study: Study) -> int:
 
 
 def all_trials(study: Study) -> list[FrozenTrial]:
-    """Return all trials of a study, also where a pruner shows the sampler only some of them."""
-    return study._storage.get_all_trials(study._study_id, deepcopy=False)
+    """Return all trials of a study, also where a pruner shows the sampler only some of them.
+
+    Their dates are local times without a time zone.
+    """
+    trials = study._storage.get_all_trials(study._study_id, deepcopy=False)
+    return [in_local_time(trial) for trial in trials]
+
+
+def source_index_of(trial: FrozenTrial) -> int | None:
+    """Return the source index that a trial has recorded when it ended under a sampler of ours.
+
+    A user attribute of that name may be the user's own. It is ours if it agrees with the
+    constraint that :func:`write_source` records with it. A trial that has not suggested a source
+    has none, and index 0.
+    """
+    index = trial.system_attrs.get(_SOURCE_KEY)
+    if _is_integer(index, _MAX_ROW):
+        return index
+    index = trial.user_attrs.get(SOURCE_INDEX_ATTR)
+    if not _is_integer(index, _MAX_ROW):
+        return None
+    unnamed = trial.system_attrs.get("constraints")
+    last = unnamed[-1] if isinstance(unnamed, (list, tuple)) and unnamed else 0.0
+    violation = trial.system_attrs.get(f"constraints:{PREFERRED_CONSTRAINT}", last)
+    return index if violation == (0.0 if index == 0 else 1.0) else None
 
 
 def read_row(study: Study, trial: FrozenTrial) -> tuple[int, int] | None:
@@ -187,7 +219,7 @@ def _row_in(system_attrs: Mapping[str, Any]) -> tuple[int, int] | None:
     return None
 
 
-def _is_integer(value: Any, limit: int) -> bool:
+def _is_integer(value: Any, limit: int) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < limit
 
 
@@ -233,7 +265,7 @@ def was_killed(trial: FrozenTrial) -> bool:
     return (
         trial.state == TrialState.FAIL
         and (begun or row_of(trial) is not None or bool(_announced(trial.system_attrs)))
-        and SOURCE_INDEX_ATTR not in trial.user_attrs
+        and source_index_of(trial) is None
     )
 
 
@@ -244,7 +276,7 @@ def is_timed(trial: FrozenTrial) -> bool:
 
 def recorded_cost_attr(trials: Sequence[FrozenTrial]) -> str:
     """Return the user attribute that holds the costs, by the last trial of a sampler of ours."""
-    ours = (trial for trial in reversed(trials) if SOURCE_INDEX_ATTR in trial.user_attrs)
+    ours = (trial for trial in reversed(trials) if source_index_of(trial) is not None)
     name = next((trial.system_attrs.get(_COST_ATTR_KEY) for trial in ours), None)
     return name if isinstance(name, str) and name else COST_ATTR
 
@@ -311,6 +343,8 @@ def malformed(trial: FrozenTrial) -> str | None:
     thinking = attrs.get(_THINKING_KEY)
     if thinking is not None and not _is_seconds(thinking):
         wrong.append(_THINKING_KEY)
+    if _SOURCE_KEY in attrs and not _is_integer(attrs[_SOURCE_KEY], _MAX_ROW):
+        wrong.append(_SOURCE_KEY)
     if attrs.get(_TIMED_KEY, True) is not True:
         wrong.append(_TIMED_KEY)
     if not wrong:
