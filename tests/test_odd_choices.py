@@ -99,3 +99,11 @@ def test_lists_may_be_named_and_enqueued(tmp_path: Path) -> None:
         .predict({"layers": [2], "x": 0.5}, [64])
     )
     assert mean == pytest.approx(1.5, abs=0.3)
+
+
+def test_none_as_a_choice_is_no_default() -> None:
+    model = MisoWildSampler().model(study_of(["fine", None], ["a", "b"]))
+    point = {"layers": "a", "x": 0.5}
+    assert model.predict_cost(point, None)[0] == pytest.approx(1.0, rel=0.1)
+    assert model.predict_cost(point)[0] == pytest.approx(9.0, rel=0.1)
+    assert model.predict_cost(point, "fine")[0] == pytest.approx(9.0, rel=0.1)
