@@ -119,16 +119,12 @@ class Advice:
         sources = view.sources
         if sources.distribution is None or not self._once.first(view.study, "preferred source"):
             return
-        marked = [
-            trial
-            for trial in view.trials
-            if trial.state == TrialState.COMPLETE and records.SOURCE_INDEX_ATTR in trial.user_attrs
-        ]
         wrong = [
             trial.number
-            for trial in marked
-            if (trial.user_attrs[records.SOURCE_INDEX_ATTR] == 0)
-            != (sources.of_trial(trial.params) == 0)
+            for trial in view.trials
+            if trial.state == TrialState.COMPLETE
+            and (index := records.source_index_of(trial)) is not None
+            and (index == 0) != (sources.of_trial(trial.params) == 0)
         ]
         if wrong:
             records.logger.warning(
@@ -282,7 +278,7 @@ class Advice:
                 for t in trials
                 if t.state == TrialState.COMPLETE
                 and t.number != trial.number
-                and records.SOURCE_INDEX_ATTR in t.user_attrs  # It ran under a sampler of ours.
+                and records.source_index_of(t) is not None  # It ran under a sampler of ours.
                 and _sets_cost(t, cost_attr) != has_own
             ),
             None,

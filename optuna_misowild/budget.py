@@ -51,7 +51,7 @@ def cumulated_cost(study: Study, *, cost_attr: str | None = None) -> float:
     """
     if cost_attr is None:
         cost_attr = cost_attr_of(study)
-    known = paid(study.get_trials(deepcopy=False), cost_attr)
+    known = paid(all_trials(study), cost_attr)
     return math.fsum(cost for cost in known if math.isfinite(cost))
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from optuna_misowild.source_parameter import FIRST
 from optuna_misowild.space import encode
 from optuna_misowild.space import to_unit
 
@@ -29,8 +30,9 @@ class Model:
     Objective values are negated if the study maximises. Where a method takes ``params``, it is
     a dict of parameters (without the source) or a list of them; a dict gives numbers, a list
     arrays of shape (m,). ``source`` is a choice of the source parameter, by default the
-    preferred one. It counts also where ``params`` has a source, as those of a trial have; without
-    it, a source there that is not the preferred one is refused.
+    preferred one, as is None where it is no choice. It counts also where ``params`` has a
+    source, as those of a trial have; without it, a source there that is not the preferred one
+    is refused.
 
     What else the method has fitted is available under its own names; s is a source index, 0
     being the preferred source. For the robust method: ``joint`` (the joint model),
@@ -57,15 +59,15 @@ class Model:
             raise AttributeError(name)
         return getattr(self._fitted, name)
 
-    def predict(self, params: Any, source: Any = None) -> Any:
+    def predict(self, params: Any, source: Any = FIRST) -> Any:
         """Return the mean and the standard deviation of a source's objective."""
         return self._ask(self._fitted.predict, params, source, self._unit)
 
-    def predict_cost(self, params: Any, source: Any = None) -> Any:
+    def predict_cost(self, params: Any, source: Any = FIRST) -> Any:
         """Return the mean and the standard deviation of a source's query cost."""
         return self._ask(self._fitted.predict_cost, params, source)
 
-    def discrepancy(self, params: Any, source: Any = None) -> Any:
+    def discrepancy(self, params: Any, source: Any = FIRST) -> Any:
         """Return how far a source is from the objective, by the method's own measure.
 
         The robust method: mean and standard deviation of δ_s. The paper's: η between the AGP
@@ -73,7 +75,7 @@ class Model:
         """
         return self._ask(self._fitted.discrepancy, params, source, self._unit)
 
-    def acquisition(self, params: Any, source: Any = None) -> Any:
+    def acquisition(self, params: Any, source: Any = FIRST) -> Any:
         """Return the acquisition of querying a source: the larger, the sooner it is asked."""
         return self._ask(self._fitted.acquisition, params, source)
 
@@ -82,7 +84,10 @@ class Model:
     ) -> Any:
         many = not isinstance(params, Mapping)
         X = self._locations(params if many else [params])
-        if source is None:
+        is_choice = any(choice is None for choice in self._sources.choices)
+        if source is None and not (self._sources.distribution is not None and is_choice):
+            source = FIRST
+        if source is FIRST:
             self._refuse_other_source(params if many else [params])
             index = 0
         elif self._sources.distribution is None:

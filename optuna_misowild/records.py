@@ -7,9 +7,10 @@ trials suggests the same.
 
 User attributes, which people see: ``source_index`` and ``cost``. System attributes, which
 workers exchange: the row of the initial design that a trial has taken, the parameters that it
-will suggest, the name of the attribute that holds its cost, where it is another, and whether it
-was imported from another study. All are plain numbers or text. They are checked when they are
-read: anybody who can write to the storage may have written anything there.
+will suggest, the name of the attribute that holds its cost, where it is another, whether it was
+imported from another study, and the source index, where the objective has a user attribute of that
+name. All are plain numbers or text. They are checked when they are read: anybody who can write to
+the storage may have written anything there.
 """
 
 from __future__ import annotations
@@ -21,11 +22,15 @@ from numbers import Real
 import reprlib
 from typing import TYPE_CHECKING
 from typing import Any
+from typing import TypeGuard
 import zlib
 
 import numpy as np
 import optuna
 from optuna.trial import TrialState
+
+from optuna_misowild.local_time import in_local_time
+from optuna_misowild.local_time import naive_local
 
 
 if TYPE_CHECKING:
@@ -43,6 +48,7 @@ SOURCE_INDEX_ATTR = "source_index"
 COST_ATTR = "cost"  # Unless the user names another.
 PREFERRED_CONSTRAINT = "preferred_source"
 
+_SOURCE_KEY = "misowild:source_index"
 _ROW_KEY = "misowild:row"
 _TIMED_KEY = "misowild:timed"
 _COST_ATTR_KEY = "misowild:cost_attr"
@@ -74,7 +80,10 @@ def write_source(study: Study, trial: FrozenTrial, source: int, *, constrained: 
             that ``study.best_trial`` means the preferred source.
     """
     storage, trial_id = study._storage, trial._trial_id
-    storage.set_trial_user_attr(trial_id, SOURCE_INDEX_ATTR, source)
+    if SOURCE_INDEX_ATTR in trial.user_attrs:  # The objective's own, which means something else.
+        storage.set_trial_system_attr(trial_id, _SOURCE_KEY, source)
+    else:
+        storage.set_trial_user_attr(trial_id, SOURCE_INDEX_ATTR, source)
     if constrained:
         # Another sampler may just have set constraints of its own.
         attrs = storage.get_trial_system_attrs(trial_id)
@@ -117,7 +126,7 @@ def write_duration_as_cost(study: Study, trial: FrozenTrial, cost_attr: str) -> 
     """
     if trial.datetime_start is None:
         return
-    seconds = (datetime.now() - trial.datetime_start).total_seconds()
+    seconds = (datetime.now() - naive_local(trial.datetime_start)).total_seconds()
     thinking = trial.system_attrs.get(_THINKING_KEY)
     if isinstance(thinking, float) and _is_seconds(thinking) and thinking <= seconds:
         seconds -= thinking
@@ -176,8 +185,31 @@ def withdraw(study: Study, trial: FrozenTrial) -> None:
 
 
 def all_trials(study: Study) -> list[FrozenTrial]:
-    """Return all trials of a study, also where a pruner shows the sampler only some of them."""
-    return study._storage.get_all_trials(study._study_id, deepcopy=False)
+    """Return all trials of a study, also where a pruner shows the sampler only some of them.
+
+    Their dates are local times without a time zone.
+    """
+    trials = study._storage.get_all_trials(study._study_id, deepcopy=False)
+    return [in_local_time(trial) for trial in trials]
+
+
+def source_index_of(trial: FrozenTrial) -> int | None:
+    """Return the source index that a trial has recorded when it ended under a sampler of ours.
+
+    A user attribute of that name may be the user's own. It is ours if it agrees with the
+    constraint that :func:`write_source` records with it. A trial that has not suggested a source
+    has none, and index 0.
+    """
+    index = trial.system_attrs.get(_SOURCE_KEY)
+    if _is_integer(index, _MAX_ROW):
+        return index
+    index = trial.user_attrs.get(SOURCE_INDEX_ATTR)
+    if not _is_integer(index, _MAX_ROW):
+        return None
+    unnamed = trial.system_attrs.get("constraints")
+    last = unnamed[-1] if isinstance(unnamed, (list, tuple)) and unnamed else 0.0
+    violation = trial.system_attrs.get(f"constraints:{PREFERRED_CONSTRAINT}", last)
+    return index if violation == _violation(index) else None
 
 
 def read_row(study: Study, trial: FrozenTrial) -> tuple[int, int] | None:
@@ -199,7 +231,7 @@ def _row_in(system_attrs: Mapping[str, Any]) -> tuple[int, int] | None:
     return None
 
 
-def _is_integer(value: Any, limit: int) -> bool:
+def _is_integer(value: Any, limit: int) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < limit
 
 
@@ -245,7 +277,7 @@ def was_killed(trial: FrozenTrial) -> bool:
     return (
         trial.state == TrialState.FAIL
         and (begun or row_of(trial) is not None or bool(_announced(trial.system_attrs)))
-        and SOURCE_INDEX_ATTR not in trial.user_attrs
+        and source_index_of(trial) is None
     )
 
 
@@ -267,7 +299,7 @@ def is_timed(trial: FrozenTrial) -> bool:
 
 def recorded_cost_attr(trials: Sequence[FrozenTrial]) -> str:
     """Return the user attribute that holds the costs, by the last trial of a sampler of ours."""
-    ours = (trial for trial in reversed(trials) if SOURCE_INDEX_ATTR in trial.user_attrs)
+    ours = (trial for trial in reversed(trials) if source_index_of(trial) is not None)
     name = next((trial.system_attrs.get(_COST_ATTR_KEY) for trial in ours), None)
     return name if isinstance(name, str) and name else COST_ATTR
 
@@ -338,6 +370,8 @@ def malformed(trial: FrozenTrial) -> str | None:
     thinking = attrs.get(_THINKING_KEY)
     if thinking is not None and not _is_seconds(thinking):
         wrong.append(_THINKING_KEY)
+    if _SOURCE_KEY in attrs and not _is_integer(attrs[_SOURCE_KEY], _MAX_ROW):
+        wrong.append(_SOURCE_KEY)
     wrong += [key for key in (_TIMED_KEY, _IMPORTED_KEY) if attrs.get(key, True) is not True]
     if not wrong:
         return None
@@ -437,8 +471,8 @@ def own_constraints(trial: FrozenTrial, source: str) -> dict[str, Any]:
     unnamed = attrs.get("constraints")
     unnamed = list(unnamed) if isinstance(unnamed, (list, tuple)) else []
     # Where ours has no name it is the last one, see `write_source`.
-    index = trial.user_attrs.get(SOURCE_INDEX_ATTR)
-    if isinstance(index, int) and source in trial.params and not is_named:
+    index = source_index_of(trial)
+    if index is not None and source in trial.params and not is_named:
         if unnamed[-1:] == [_violation(index)]:
             unnamed.pop()
     return {**named, "constraints": unnamed} if unnamed else named

@@ -10,9 +10,9 @@ from optuna.distributions import CategoricalDistribution
 from optuna.samplers import PartialFixedSampler
 
 from optuna_misowild.base_sampler import MethodSampler
-from optuna_misowild.records import SOURCE_INDEX_ATTR
 from optuna_misowild.records import all_trials
 from optuna_misowild.records import recorded_cost_attr
+from optuna_misowild.records import source_index_of
 from optuna_misowild.samplers import MisoWildSampler
 from optuna_misowild.source_parameter import sources_of
 
@@ -93,28 +93,23 @@ def _recorded_source(trials: Sequence[FrozenTrial]) -> tuple[str, Any]:
 
     They are those by which the choices agree with the source indices that the trials record.
     """
-    recorded = [
-        trial for trial in trials if isinstance(trial.user_attrs.get(SOURCE_INDEX_ATTR), int)
-    ]
+    recorded = [(t, index) for t in trials if (index := source_index_of(t)) is not None]
     names = {
         name
-        for trial in recorded
+        for trial, _ in recorded
         for name, distribution in trial.distributions.items()
         if isinstance(distribution, CategoricalDistribution)
     }
     for name in sorted(names, key=lambda name: (name != "source", name)):
-        having = [trial for trial in recorded if name in trial.params]
-        several = len({trial.user_attrs[SOURCE_INDEX_ATTR] for trial in having}) > 1
+        having = [(trial, index) for trial, index in recorded if name in trial.params]
+        several = len({index for _, index in having}) > 1
         # A categorical parameter that never changed agrees with an index that never did.
         if name != "source" and not several:
             continue
-        distribution = having[-1].distributions[name]
+        distribution = having[-1][0].distributions[name]
         assert isinstance(distribution, CategoricalDistribution)
         for choice in distribution.choices:
             sources = sources_of(name, distribution, choice, None)
-            if all(
-                sources.of_trial(trial.params) == trial.user_attrs[SOURCE_INDEX_ATTR]
-                for trial in having
-            ):
+            if all(sources.of_trial(trial.params) == index for trial, index in having):
                 return name, choice
     return "source", None

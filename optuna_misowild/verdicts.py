@@ -32,8 +32,9 @@ def source_verdicts(study: Study, *, sampler: MethodSampler | None = None) -> di
             parameter and the preferred source that the trials record.
 
     Returns:
-        A verdict by the choice of the source parameter. Empty while there are no models, or if
-        there is one source only.
+        A verdict by the choice of the source parameter; by its ``repr`` if it is a list, a dict
+        or anything else that cannot be a key: ``{"[64]": "worth its cost"}``. Empty while there
+        are no models, or if there is one source only.
 
         - ``"worth its cost"``, ``"not worth its cost"`` or, where the values can be taken for
           either, ``"cannot be told"``.
@@ -48,4 +49,16 @@ def source_verdicts(study: Study, *, sampler: MethodSampler | None = None) -> di
     if not look.valued or look.model is None:
         return {}
     worths = source_worths(look)
-    return {look.choice(source): worth.verdict for source, worth in worths.items() if source > 0}
+    verdicts, unhashable = {}, []
+    for source, worth in worths.items():
+        if source == 0:
+            continue
+        try:
+            verdicts[look.choice(source)] = worth.verdict
+        except TypeError:
+            unhashable.append((repr(look.choice(source)), worth.verdict))
+    for key, verdict in unhashable:
+        while key in verdicts:  # Beside [64], a choice may be "[64]".
+            key = repr(key)
+        verdicts[key] = verdict
+    return verdicts

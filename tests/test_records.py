@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from datetime import timedelta
+from datetime import timezone
 import itertools
 import json
 import math
@@ -15,6 +16,9 @@ from optuna.distributions import FloatDistribution
 from optuna.trial import TrialState
 import pytest
 
+from optuna_misowild import CostBudgetCallback
+from optuna_misowild import MisoWildSampler
+from optuna_misowild import cumulated_cost
 from optuna_misowild import history
 from optuna_misowild import records
 from optuna_misowild.observations import Observations
@@ -383,3 +387,88 @@ def test_long_params_are_written_in_parts() -> None:
     assert len(attrs) > 1
     assert max(len(value) for value in attrs.values()) <= 2045
     assert records.params_of(study.trials[0], space) == params
+
+
+def test_an_attribute_of_the_objective_is_not_overwritten() -> None:
+    def objective(trial: optuna.Trial) -> float:
+        trial.suggest_categorical("source", ["fine", "coarse"])
+        trial.set_user_attr("cost", 1.0)
+        trial.set_user_attr("source_index", own[trial.number])
+        return trial.suggest_float("x", 0.0, 1.0)
+
+    own = ["row 77", 77, True, 1, 0, None]
+    study = optuna.create_study(sampler=MisoWildSampler(seed=0))
+    for i in range(6):
+        study.enqueue_trial({"source": ["coarse", "fine"][i % 2]})
+    study.optimize(objective, n_trials=6)
+    trials = study.trials
+    assert [t.user_attrs["source_index"] for t in trials] == own
+    assert [type(t.user_attrs["source_index"]) for t in trials] == [type(value) for value in own]
+    assert [records.source_index_of(t) for t in trials] == [1, 0, 1, 0, 1, 0]
+
+
+@pytest.mark.parametrize("source", ["full", "cheap"])
+@pytest.mark.parametrize("key", ["constraints:preferred_source", "constraints"])
+def test_the_source_index_of_a_trial_of_an_earlier_version(source: str, key: str) -> None:
+    """It has the user attribute and the constraint, and nothing else."""
+    index = ["full", "cheap"].index(source)
+    mark = float(index) if key != "constraints" else [-1.0, float(index)]
+    study = optuna.create_study()
+    attrs = {"user_attrs": {"source_index": index}, "system_attrs": {key: mark}}
+    add(study, 1.0, 1.0, source=source, **attrs)
+    assert records.source_index_of(study.trials[0]) == index
+
+
+@pytest.mark.parametrize("value", ["row 77", 77, True, 1, -1, 0.0, None, [1]])
+def test_an_attribute_that_is_not_ours_is_no_source_index(value: Any) -> None:
+    """As in a trial that another sampler has suggested, or whose worker was killed."""
+    study = optuna.create_study()
+    add(study, 1.0, 1.0, user_attrs={"source_index": value})
+    assert records.source_index_of(study.trials[0]) is None
+    killed = optuna.create_trial(
+        state=TrialState.FAIL,
+        params={"x": 1.0},
+        distributions=SPACE,
+        user_attrs={"source_index": value},
+        system_attrs={"misowild:thinking": 0.1},
+    )
+    assert records.was_killed(killed)
+
+
+def test_a_malformed_source_index_is_told() -> None:
+    study = optuna.create_study()
+    add(study, 1.0, 1.0, system_attrs={"misowild:source_index": "one"})
+    said = records.malformed(study.trials[0])
+    assert said is not None and "'misowild:source_index' = 'one'" in said
+    assert records.source_index_of(study.trials[0]) is None
+
+
+@pytest.mark.parametrize("hours", [-7, 0, 9])
+def test_dates_with_a_time_zone_are_taken_as_local_ones(hours: int) -> None:
+    zone = timezone(timedelta(hours=hours))
+    start = datetime.now(zone) - timedelta(minutes=30)
+    study = optuna.create_study(sampler=MisoWildSampler(seed=0))
+    running = optuna.create_trial(state=TrialState.RUNNING, params={"x": 1.0}, distributions=SPACE)
+    running.datetime_start = start
+    study.add_trial(running)
+    complete = optuna.create_trial(params={"x": 2.0}, distributions=SPACE, value=1.0)
+    complete.datetime_start, complete.datetime_complete = start, datetime.now()
+    complete.datetime_complete = complete.datetime_complete.astimezone()
+    study.add_trial(complete)
+    assert cumulated_cost(study) == pytest.approx(1800.0, abs=60.0)
+    study.optimize(lambda trial: trial.suggest_float("x", 0.0, 10.0), n_trials=2)
+    assert [t.state for t in study.trials[2:]] == [TrialState.COMPLETE] * 2
+    assert study.trials[0].datetime_start == start  # What is stored stays as it is.
+    assert study.trials[0].datetime_start.tzinfo is not None
+    for running_cost in ("elapsed", "predict"):
+        assert not CostBudgetCallback(4000.0, running=running_cost).is_spent(study)
+    assert CostBudgetCallback(3500.0, running="elapsed").is_spent(study)
+
+
+def test_a_trial_that_began_at_a_time_with_a_zone_records_its_cost() -> None:
+    trial = optuna.create_trial(state=TrialState.RUNNING, params={"x": 1.0}, distributions=SPACE)
+    trial.datetime_start = datetime.now(timezone.utc) - timedelta(minutes=30)
+    study = optuna.create_study(sampler=MisoWildSampler(seed=0))
+    study.add_trial(trial)
+    study.tell(0, 1.0)
+    assert study.trials[0].user_attrs["cost"] == pytest.approx(1800.0, abs=60.0)

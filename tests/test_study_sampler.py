@@ -47,3 +47,28 @@ def test_our_own_sampler_is_taken() -> None:
         assert sampler_of(study) is sampler
         study.sampler = optuna.samplers.PartialFixedSampler({"x": 0.0}, sampler)
         assert sampler_of(study) is sampler
+
+
+@pytest.mark.parametrize("own", ["row 77", 1, 77])
+def test_a_user_attribute_of_the_objective_confuses_nobody(
+    own: object, caplog: pytest.LogCaptureFixture
+) -> None:
+    def with_attribute(trial: optuna.Trial) -> float:
+        trial.set_user_attr("source_index", own)
+        return objective(trial)
+
+    sampler = MisoWildSampler(source="grid", preferred_source="fine", cost_attr="kwh", seed=0)
+    study = optuna.create_study(sampler=sampler)
+    study.optimize(objective, n_trials=4)  # As those of an earlier version.
+    study.optimize(with_attribute, n_trials=4)
+    study.sampler = optuna.samplers.RandomSampler(seed=0)
+    study.optimize(with_attribute, n_trials=3)  # Their attribute is no index of ours.
+    study.ask().set_user_attr("source_index", own)
+    found = sampler_of(study)
+    assert found.view(study).sources.choices[0] == "fine"
+    assert found.settings.source == "grid"
+    assert found.settings.cost_attr == "kwh"
+    optuna.logging.enable_propagation()
+    study.sampler = sampler
+    study.optimize(objective, n_trials=1)
+    assert "The preferred source is" not in caplog.text

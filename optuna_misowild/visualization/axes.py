@@ -13,6 +13,7 @@ from optuna.distributions import CategoricalDistribution
 from optuna.distributions import FloatDistribution
 from optuna.distributions import IntDistribution
 
+from optuna_misowild.space import distinct_choices
 from optuna_misowild.space import from_unit
 from optuna_misowild.visualization.names import distinct
 from optuna_misowild.visualization.names import shorten
@@ -55,14 +56,16 @@ class Axis:
         return shorten(self.name)
 
     @cached_property
-    def _categories(self) -> tuple[str, ...]:
+    def _categories(self) -> dict[int, str]:
+        """The names of the choices that Optuna can tell apart, by the indices it records."""
         assert isinstance(self.distribution, CategoricalDistribution)
-        return distinct([str(choice) for choice in self.distribution.choices])
+        indices, choices = distinct_choices(self.distribution), self.distribution.choices
+        return dict(zip(indices, distinct([str(choices[i]) for i in indices]), strict=True))
 
     def values(self, limit: int) -> list[Any]:
         """Return at most ``limit`` values over the whole range; all choices of a category."""
         if isinstance(self.distribution, CategoricalDistribution):
-            limit = len(self.distribution.choices)
+            return [self.distribution.choices[i] for i in self._categories]
         units = np.linspace(0.0, 1.0, limit)
         return list(dict.fromkeys(from_unit(self.distribution, u) for u in units))
 
@@ -81,7 +84,7 @@ class Axis:
         """
         distribution = self.distribution
         if isinstance(distribution, CategoricalDistribution):
-            categories = self._categories
+            categories = list(self._categories.values())
             return {
                 "title_text": self.title,
                 "type": "category",
