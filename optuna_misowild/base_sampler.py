@@ -103,6 +103,7 @@ class MethodSampler(BaseSampler):
     # The calls that a trial makes, in their order.
 
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
+        records.write_begin(study, trial)
         if self._independent_sampler is not None:
             self._independent_sampler.before_trial(study, trial)
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime
 import math
 from typing import TYPE_CHECKING
 
-import numpy as np
 from optuna.trial import TrialState
 
 from optuna_misowild import arguments
-from optuna_misowild.cost import fit_log_cost
+from optuna_misowild.clock import age
 from optuna_misowild.cost import typical_cost
 from optuna_misowild.design_budget import ended_early
+from optuna_misowild.methods.robust import RobustMethod
+from optuna_misowild.methods.robust_fit import pending_cost
 from optuna_misowild.once import OncePerStudy
 from optuna_misowild.records import all_trials
 from optuna_misowild.records import is_imported
@@ -30,6 +30,8 @@ from optuna_misowild.study_view import StudyView
 if TYPE_CHECKING:
     from optuna.study import Study
     from optuna.trial import FrozenTrial
+
+    from optuna_misowild.methods import Method
 
 
 RUNNING = ("ignore", "elapsed", "predict")
@@ -60,8 +62,9 @@ class CostBudgetCallback:
 
     Like ``optuna.study.MaxTrialsCallback``, it looks at all trials in the storage: those of other
     threads, of other processes and of earlier runs. Every worker needs the callback, and each
-    finishes the trial that it is at. Optuna calls it after each trial; to run none at all when
-    the budget is spent already, ask :meth:`is_spent` first.
+    finishes the trial that it is at: what that will have cost is predicted and counts, unless its
+    worker is gone. Optuna calls it after each trial; to run none at all when the budget is spent
+    already, ask :meth:`is_spent` first.
 
     Example:
 
@@ -74,9 +77,10 @@ class CostBudgetCallback:
     Args:
         budget: The total cost that may be spent, in the unit of the costs.
         cost_attr: User attribute of a trial that holds its cost; see :func:`cumulated_cost`.
-        running: What trials that are still running count for: ``"ignore"``, nothing;
-            ``"elapsed"``, the seconds since they began, if costs are seconds; ``"predict"``, what
-            they will have cost when they finish, by a model of the costs so far.
+        running: What trials that are still running count for: ``"predict"``, what they will have
+            cost when they finish, by a model of the costs so far; ``"elapsed"``, the seconds
+            since they began, if costs are seconds; ``"ignore"``, nothing, so that the study may
+            exceed the budget by what all workers are at.
         source: Name of the source parameter, for ``"predict"``; by default that of the study's
             sampler, or by which the trials agree with the sources that they record.
 
@@ -90,7 +94,7 @@ class CostBudgetCallback:
         budget: float,
         *,
         cost_attr: str | None = None,
-        running: str = "ignore",
+        running: str = "predict",
         source: str | None = None,
     ) -> None:
         self._budget = arguments.number("budget", budget, positive=True)
@@ -114,7 +118,10 @@ class CostBudgetCallback:
         spent = cumulated_cost(study, cost_attr=self._cost_attr)
         if spent < self._budget and self._running != "ignore":
             view = StudyView(study, self._settings(study))
-            spent += _elapsed(view) if self._running == "elapsed" else _predicted(view)
+            if self._running == "elapsed":
+                spent += _elapsed(view)
+            else:
+                spent += _predicted(view, sampler_of(study).method)
         return spent >= self._budget
 
     def _settings(self, study: Study) -> Settings:
@@ -198,31 +205,30 @@ class CostBudgetCallback:
         logger.warning(said)
 
 
+def _running(view: StudyView) -> list[FrozenTrial]:
+    """Return the trials that are running and have a worker."""
+    running = [trial for trial in view.trials if trial.state == TrialState.RUNNING]
+    return [trial for trial in running if trial.number not in view.lost]
+
+
 def _elapsed(view: StudyView) -> float:
     """Return how long all running trials together have been running, in seconds."""
-    now = datetime.now()
-    return math.fsum(
-        max((now - trial.datetime_start).total_seconds(), 0.0)
-        for trial in view.trials
-        if trial.state == TrialState.RUNNING
-        and trial.datetime_start is not None
-        and trial.number not in view.lost
-    )
+    return math.fsum(age(trial) for trial in _running(view))
 
 
-def _predicted(view: StudyView) -> float:
-    """Return what all running trials together will have cost, by prediction."""
+def _predicted(view: StudyView, method: Method) -> float:
+    """Return what all running trials together will have cost, by prediction.
+
+    By the model that the default method has of the costs. A trial of which nothing is known yet
+    counts as a typical one; and nothing counts while no cost is known.
+    """
+    n_running = len(_running(view))
+    if not n_running:
+        return 0.0
     observations = view.observations
-    total = 0.0
-    for source in range(observations.n_sources):
-        costed = observations.costed(source)
-        running = observations.pending & (observations.source == source)
-        if running.any():
-            model = fit_log_cost(
-                observations.X[costed],
-                observations.cost[costed],
-                default=typical_cost(observations.cost),
-                categorical=view.domain.categorical,
-            )
-            total += float(np.sum(model.median(observations.X[running])))
-    return total
+    if not (observations.cost > 0.0).any():
+        return 0.0
+    robust = method if isinstance(method, RobustMethod) else RobustMethod()
+    cost = robust.fit_costs(observations, view.domain)
+    n_unknown = n_running - int(observations.pending.sum())
+    return pending_cost(observations, cost) + n_unknown * typical_cost(observations.cost)

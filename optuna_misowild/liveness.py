@@ -2,20 +2,20 @@
 
 A worker that is killed leaves a trial that runs for ever. If the storage has heartbeats, they
 tell. Elsewhere its age does: a trial is taken for lost when it has been running for more than ten
-times as long as any completed trial of its source, and for more than a minute. So it is, with
-heartbeats as well, where the worker has not even begun to suggest: it may have been killed before
-its first heartbeat, and Optuna never fails such a trial. Should a lost trial complete all the
-same, it counts like any other.
+times as long as any completed trial of its source, and for more than a minute; the fewer of these
+there are, the longer it takes. So it is, with heartbeats as well, where the worker has not even
+begun to suggest: it may have been killed before its first heartbeat, and Optuna never fails such a
+trial. Should a lost trial complete all the same, it counts like any other.
 """
 
 from __future__ import annotations
 
-from datetime import datetime
 import math
 from typing import TYPE_CHECKING
 
 from optuna.trial import TrialState
 
+from optuna_misowild.clock import age
 from optuna_misowild.records import has_begun
 from optuna_misowild.records import heartbeat_interval
 from optuna_misowild.records import is_silent
@@ -33,7 +33,10 @@ if TYPE_CHECKING:
 
 _FACTOR = 10.0
 _LEAST_SECONDS = 60.0
-_MIN_COMPLETED = 5  # Fewer durations do not tell how long a source may take.
+# So many durations tell how long a source may take. With fewer, n, the limit is (5/n)² times as
+# long, and other sources count too: a live trial must not be taken for lost, but a dead one holds
+# back money and a row of the initial design.
+_MANY = 5
 
 
 def lost_trials(
@@ -53,26 +56,19 @@ def lost_trials(
         trial
         for trial in trials
         if trial.state == TrialState.RUNNING
-        and _age(trial) > (_LEAST_SECONDS if interval is None else interval)
+        and age(trial) > (_LEAST_SECONDS if interval is None else interval)
     ]
     by_age = [trial for trial in suspicious if interval is None or not has_begun(trial)]
     if by_age:
         limits = _age_limits(trials, source_of)
         for trial in by_age:
             source = None if is_silent(trial) else source_of(trial)
-            if _age(trial) > limits.get(source, math.inf):
+            if age(trial) > limits.get(source, math.inf):
                 lost.add(trial.number)
     if suspicious and interval is not None:
         stale = stale_trial_ids(study)
         lost.update(trial.number for trial in suspicious if trial._trial_id in stale)
     return frozenset(lost)
-
-
-def _age(trial: FrozenTrial) -> float:
-    """Return for how many seconds a trial has been running."""
-    if trial.datetime_start is None:
-        return 0.0
-    return (datetime.now() - trial.datetime_start).total_seconds()
 
 
 def _age_limits(
@@ -89,8 +85,9 @@ def _age_limits(
             if seconds > 0.0:  # Else it was added, not run.
                 for source in {source_of(trial), None}:
                     durations.setdefault(source, []).append(seconds)
-    return {
-        source: max(_FACTOR * max(seconds), _LEAST_SECONDS)
-        for source, seconds in durations.items()
-        if len(seconds) >= _MIN_COMPLETED
-    }
+    limits = {}
+    for source, own in durations.items():
+        few = _MANY / min(len(own), _MANY)
+        longest = max(own if few == 1.0 else durations[None])
+        limits[source] = few**2 * max(_FACTOR * longest, _LEAST_SECONDS)
+    return limits

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from decimal import ROUND_DOWN
+from decimal import Context
 import math
 from threading import Lock
 from typing import TYPE_CHECKING
@@ -23,13 +25,19 @@ if TYPE_CHECKING:
     from optuna_misowild.base_sampler import MethodSampler
 
 
+# More digits than are shown, fewer than sums of costs are exact to.
+_EXACT = 1.0 + 1e-12
+
+
 class CostProgressBar:
     """Callback that shows the cost spent of a budget, the last source and the best value.
 
-    The best value is that of the preferred source. The bar is drawn by tqdm, as Optuna's own
-    is, and only on a terminal or in a notebook: where the output goes to a file, nothing is
-    written. Optuna's messages are printed above the bar. It works with ``n_jobs`` threads, and
-    counts the trials of other workers.
+    The best value is that of the preferred source. With a budget it also shows the time left, at
+    the rate at which money has been spent since the bar began; in a resumed study the bar goes on
+    where it was. It is drawn by tqdm, as Optuna's own is, and only on a terminal or in a notebook:
+    where the output goes to a file, nothing is written. Optuna's messages are printed above the
+    bar. It works with ``n_jobs`` threads, counts the trials of other workers, and can be pickled:
+    the copy begins a bar of its own.
 
     Example:
 
@@ -64,9 +72,16 @@ class CostProgressBar:
     def __call__(self, study: Study, trial: FrozenTrial) -> None:
         with self._lock:
             if self._bar is None:
-                self._start()
+                self._start(self._shown(Look(study, self._sampler)))
             if not self._bar.disable:
                 self._show(Look(study, self._sampler), trial)
+
+    def __getstate__(self) -> dict[str, Any]:
+        own = {"_lock", "_bar", "_open"}
+        return {name: value for name, value in vars(self).items() if name not in own}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _lock=Lock(), _bar=None, _open=ExitStack())
 
     def __enter__(self) -> CostProgressBar:
         return self
@@ -85,15 +100,15 @@ class CostProgressBar:
             self._open.close()
             self._bar = None
 
-    def _start(self) -> None:
+    def _start(self, initial: float) -> None:
         from tqdm.auto import tqdm
         from tqdm.contrib.logging import logging_redirect_tqdm
         from tqdm.notebook import tqdm_notebook
 
-        bar = "{percentage:3.0f}%|{bar}| " if self._budget is not None else ""
         self._bar = tqdm(
             total=self._budget,
-            bar_format=bar + "{desc} [{elapsed}]",
+            initial=initial,  # What was spent before tells nothing of the rate.
+            bar_format=self._format(initial),
             # None: unless it is a terminal. A notebook is none, but can show it.
             disable=False if issubclass(tqdm, tqdm_notebook) else None,
         )
@@ -102,17 +117,34 @@ class CostProgressBar:
             logger = optuna.logging.get_logger("optuna")
             self._open.enter_context(logging_redirect_tqdm([logger]))
 
+    def _shown(self, look: Look) -> float:
+        # More than the total would turn the bar into a plain number.
+        return min(look.view.spent, math.inf if self._budget is None else self._budget)
+
+    def _format(self, shown: float) -> str:
+        if self._budget is None:
+            return "{desc} [{elapsed}]"
+        # tqdm would round up.
+        percentage = math.floor(100.0 * shown / self._budget * _EXACT)
+        return f"{percentage:3d}%|{{bar}}| {{desc}} [{{elapsed}}<{{remaining}}]"
+
     def _show(self, look: Look, trial: FrozenTrial) -> None:
-        spent = look.view.spent
         source = look.view.sources.of_trial(trial.params)
-        cost = f"{spent:.4g}" if self._budget is None else f"{spent:.4g}/{self._budget:g}"
+        total = "" if self._budget is None else f"/{self._budget:g}"
+        cost = f"{_rounded_down(look.view.spent)}{total}"
+        self._bar.n = self._shown(look)
+        self._bar.bar_format = self._format(self._bar.n)
         parts = [f"cost {cost}{look.cost_unit}"]
         if len(look.labels) > 1 and source is not None:
             parts.append(f"source {look.labels[source]}")
         where = f" on {look.labels[0]}" if len(look.labels) > 1 else ""
         best = f"{look.best_verified[-1].value:.6g}" if look.best_verified else "none yet"
         parts.append(f"best{where}: {best}")
-        # More than the total would turn the bar into a plain number.
-        self._bar.n = min(spent, math.inf if self._budget is None else self._budget)
         self._bar.set_description_str(", ".join(parts), refresh=False)
         self._bar.refresh()
+
+
+def _rounded_down(cost: float) -> str:
+    """Return a cost to four digits, and no more than it is."""
+    context = Context(prec=4, rounding=ROUND_DOWN)
+    return f"{float(context.create_decimal_from_float(cost * _EXACT)):.4g}"

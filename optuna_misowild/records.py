@@ -6,16 +6,15 @@ All that the samplers know of a study is in its trials, so that any process that
 trials suggests the same.
 
 User attributes, which people see: ``source_index`` and ``cost``. System attributes, which
-workers exchange: the row of the initial design that a trial has taken, the parameters that it
-will suggest, the name of the attribute that holds its cost, where it is another, whether it was
-imported from another study, and the source index, where the objective has a user attribute of that
-name. All are plain numbers or text. They are checked when they are read: anybody who can write to
-the storage may have written anything there.
+workers exchange: when a trial has begun, the row of the initial design that it has taken, the
+parameters that it will suggest, the name of the attribute that holds its cost, where it is
+another, whether it was imported from another study, and the source index, where the objective has
+a user attribute of that name. All are plain numbers or text. They are checked when they are read:
+anybody who can write to the storage may have written anything there.
 """
 
 from __future__ import annotations
 
-from datetime import datetime
 import json
 import math
 from numbers import Real
@@ -29,8 +28,7 @@ import numpy as np
 import optuna
 from optuna.trial import TrialState
 
-from optuna_misowild.local_time import in_local_time
-from optuna_misowild.local_time import naive_local
+from optuna_misowild import clock
 
 
 if TYPE_CHECKING:
@@ -60,7 +58,8 @@ _MAX_ATTR_LENGTH = 2045  # Longer values fail on relational storages.
 _MAX_PARTS = 10_000
 _MAX_ROW = 2**31
 _LARGEST_FLOAT = float(np.finfo(np.float64).max)
-_LARGEST_COST = 1e100  # Sums and squares of costs must not overflow.
+_LARGEST_COST = 1e100  # Sums, squares and ratios of costs must not overflow.
+_LEAST_COST = 1e-100  # What is less counts as 0.
 # A worker needs less than this from the start of a trial to its choice, unless its objective
 # takes its time before it suggests anything, or is dead.
 _DECISION_SECONDS = 60.0
@@ -114,6 +113,11 @@ def _violation(source: int) -> float:
     return 0.0 if source == 0 else 1.0
 
 
+def write_begin(study: Study, trial: FrozenTrial) -> None:
+    """Record when a trial begins."""
+    study._storage.set_trial_system_attr(trial._trial_id, clock.BEGUN_KEY, clock.now())
+
+
 def write_thinking(study: Study, trial: FrozenTrial, seconds: float) -> None:
     """Record how long a trial has waited for its suggestion."""
     study._storage.set_trial_system_attr(trial._trial_id, _THINKING_KEY, seconds)
@@ -124,15 +128,15 @@ def write_duration_as_cost(study: Study, trial: FrozenTrial, cost_attr: str) -> 
 
     Without the time that the sampler took to suggest it, which tells nothing of the source.
     """
-    if trial.datetime_start is None:
+    seconds = clock.seconds_since_begin(trial)
+    if seconds is None:
         return
-    seconds = (datetime.now() - naive_local(trial.datetime_start)).total_seconds()
     thinking = trial.system_attrs.get(_THINKING_KEY)
     if isinstance(thinking, float) and _is_seconds(thinking) and thinking <= seconds:
         seconds -= thinking
     # Marked, so that seconds are never mixed with costs that an objective gives in its own unit.
     study._storage.set_trial_system_attr(trial._trial_id, _TIMED_KEY, True)
-    study._storage.set_trial_user_attr(trial._trial_id, cost_attr, max(seconds, 0.0))
+    study._storage.set_trial_user_attr(trial._trial_id, cost_attr, seconds)
 
 
 def write_cost_attr(study: Study, trial: FrozenTrial, cost_attr: str) -> None:
@@ -190,7 +194,7 @@ def all_trials(study: Study) -> list[FrozenTrial]:
     Their dates are local times without a time zone.
     """
     trials = study._storage.get_all_trials(study._study_id, deepcopy=False)
-    return [in_local_time(trial) for trial in trials]
+    return [clock.in_local_time(trial) for trial in trials]
 
 
 def source_index_of(trial: FrozenTrial) -> int | None:
@@ -259,7 +263,7 @@ def is_undecided(trial: FrozenTrial) -> bool:
         trial.state == TrialState.RUNNING
         and is_silent(trial)
         and trial.datetime_start is not None
-        and (datetime.now() - trial.datetime_start).total_seconds() < _DECISION_SECONDS
+        and clock.age(trial) < _DECISION_SECONDS
     )
 
 
@@ -373,6 +377,8 @@ def malformed(trial: FrozenTrial) -> str | None:
     if _SOURCE_KEY in attrs and not _is_integer(attrs[_SOURCE_KEY], _MAX_ROW):
         wrong.append(_SOURCE_KEY)
     wrong += [key for key in (_TIMED_KEY, _IMPORTED_KEY) if attrs.get(key, True) is not True]
+    if attrs.get(clock.BEGUN_KEY) is not None and clock.begin_of(trial) is None:
+        wrong.append(clock.BEGUN_KEY)
     if not wrong:
         return None
     said = ", ".join(f"{key!r} = {short(attrs[key])}" for key in wrong)
@@ -398,7 +404,7 @@ def malformed_cost(trial: FrozenTrial, cost_attr: str) -> str | None:
         problem = f"a {type(value).__name__}"
     elif value < 0:
         problem = "negative"
-    elif not value <= _LARGEST_COST:
+    elif not _as_float(value) <= _LARGEST_COST:
         problem = "not finite" if not value < math.inf else "too large"
     else:
         return None
@@ -406,6 +412,14 @@ def malformed_cost(trial: FrozenTrial, cost_attr: str) -> str | None:
         f"Trial {trial.number} has the user attribute {cost_attr!r} = {short(value)}, which is "
         f"{problem}. Its cost is taken as unknown; it must be a finite number, 0 or more."
     )
+
+
+def _as_float(value: Real) -> float:
+    """Return a number as one of Python's: NumPy's warn where they meet a larger one."""
+    try:
+        return float(value)
+    except OverflowError:  # Of an integer that no float is as large as.
+        return math.inf
 
 
 def has_own_unit(trials: Sequence[FrozenTrial], cost_attr: str) -> bool:
@@ -446,7 +460,8 @@ def _cost(trial: FrozenTrial, cost_attr: str, own_unit: bool) -> float:
             return math.nan
         if malformed_cost(trial, cost_attr) is not None:
             return math.nan
-        return float(trial.user_attrs[cost_attr])
+        cost = float(trial.user_attrs[cost_attr])
+        return cost if cost >= _LEAST_COST else 0.0
     if own_unit or trial.datetime_start is None or trial.datetime_complete is None:
         return math.nan
     if was_killed(trial):  # Nobody knows when: it was noticed later.

@@ -5,6 +5,7 @@ from datetime import datetime
 from datetime import timedelta
 import multiprocessing
 from pathlib import Path
+import time
 from typing import Any
 
 import optuna
@@ -73,9 +74,9 @@ def test_a_cost_of_another_name_is_found_by_all_that_read_costs(tmp_path: Path) 
     loaded.enqueue_trial({"grid": "fine", "x": 0.5})
     trial = loaded.ask()
     metered(trial)
-    predicting = CostBudgetCallback(spent + 9.0, running="predict")
-    assert not CostBudgetCallback(spent + 9.0).is_spent(loaded)
-    assert predicting.is_spent(loaded)
+    assert not CostBudgetCallback(spent + 9.0, running="ignore").is_spent(loaded)
+    assert CostBudgetCallback(spent + 9.0).is_spent(loaded)
+    assert not CostBudgetCallback(spent + 11.0).is_spent(loaded)
 
 
 def test_nothing_is_spent_in_an_empty_study() -> None:
@@ -120,20 +121,43 @@ def test_running_trials_can_count_in_advance() -> None:
     running = optuna.create_trial(state=TrialState.RUNNING)
     running.datetime_start = datetime.now() - timedelta(seconds=50)
     study.add_trial(running)
-    assert not CostBudgetCallback(40.0).is_spent(study)
+    assert not CostBudgetCallback(40.0, running="ignore").is_spent(study)
     assert CostBudgetCallback(40.0, running="elapsed").is_spent(study)
     assert not CostBudgetCallback(90.0, running="elapsed").is_spent(study)
 
 
-def test_running_trials_can_count_as_predicted() -> None:
+def test_running_trials_count_as_predicted() -> None:
     study = study_with([])
     study.optimize(objective, n_trials=4)
     trials = [study.ask() for _ in range(3)]
-    for trial in trials:
+    for trial in trials[:2]:
         trial.suggest_float("x", 0.0, 1.0)
-    # Four have cost 1 each, and so will these three.
-    assert CostBudgetCallback(6.5, running="predict").is_spent(study)
-    assert not CostBudgetCallback(7.5, running="predict").is_spent(study)
+    # Four have cost 1 each, and so will these three: the last one too, of which nothing is known.
+    assert CostBudgetCallback(6.5).is_spent(study)
+    assert not CostBudgetCallback(7.5).is_spent(study)
+    assert not CostBudgetCallback(4.5, running="ignore").is_spent(study)
+
+
+def test_nothing_is_predicted_before_any_cost_is_known() -> None:
+    study = study_with([])
+    study.ask().suggest_float("x", 0.0, 1.0)
+    assert not CostBudgetCallback(1e-9).is_spent(study)
+
+
+@pytest.mark.parametrize("says_nothing", [False, True])
+def test_a_trial_whose_worker_is_gone_holds_no_money_back(says_nothing: bool) -> None:
+    study = optuna.create_study(sampler=MisoWildSampler(seed=0, budget=3.5))
+    study.optimize(objective, n_trials=3)
+    orphan = study.ask()
+    if not says_nothing:
+        objective(orphan)
+    callback = CostBudgetCallback(3.5)
+    assert callback.is_spent(study)
+    frozen = study._storage.get_all_trials(study._study_id, deepcopy=False)[orphan.number]
+    frozen.system_attrs["misowild:begun"] = [time.time() - 1e5, 0.0, 0]
+    assert not callback.is_spent(study)
+    study.optimize(objective, n_trials=9, callbacks=[callback])
+    assert cumulated_cost(study) == 4.0
 
 
 def storage(kind: str, folder: Path) -> BaseStorage:

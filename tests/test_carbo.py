@@ -160,7 +160,7 @@ def test_the_cost_effective_design_ends_at_an_eighth_of_the_budget() -> None:
 @pytest.mark.parametrize("cost", [0.0, 1e-300, 1e300])
 def test_extreme_costs_do_not_blow_up_the_acquisition(cost: float) -> None:
     points = [(0.1, 1.0, cost), (0.5, 0.5, 2.0), (0.9, 2.0, 3.0)]
-    seen = observations(points, budget=100.0, spent=5.0)
+    seen = observations(points, spent=5.0)
     model = CostCooling(alpha=1.0).fit(seen, Domain.continuous(1))
     values = model.acquisition(np.linspace(0, 1, 101)[:, None], 0)
     assert np.isfinite(values).all()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 import warnings
 
 import numpy as np
@@ -15,6 +16,7 @@ from toy_studies import warnings_of
 
 from optuna_misowild import CostBudgetCallback
 from optuna_misowild import MisoWildSampler
+from optuna_misowild import cumulated_cost
 from optuna_misowild import source_verdicts
 from optuna_misowild.cost import JointLogCost
 from optuna_misowild.joint_fit import fit_joint
@@ -70,6 +72,28 @@ def test_a_budget_that_running_trials_have_spent_is_said_so(
     said = warnings_of(caplog)
     assert len(study.trials) == 2
     assert "1 trial has cost 2, with what is running the rest, and the" in said
+
+
+@pytest.mark.parametrize(
+    "cost",
+    [1e-320, 1e-300, 10**400, np.float32(3.0), np.float32(1e38), np.float64(2.0), np.int64(4)],
+    ids=str,
+)
+@pytest.mark.filterwarnings("error")
+def test_numbers_of_any_kind_are_costs_and_numpy_does_not_warn(cost: Any) -> None:
+    study = study_of(MisoWildSampler(seed=0, budget=100.0))
+
+    def objective(trial: optuna.Trial) -> float:
+        source = trial.suggest_categorical("source", SOURCES)
+        trial.set_user_attr("cost", cost if trial.number % 3 == 0 else len(source))
+        return trial.suggest_float("x", 0.0, 1.0)
+
+    study.optimize(objective, n_trials=9, callbacks=[CostBudgetCallback(100.0)])
+    lengths = [len(t.params["source"]) for t in study.trials if t.number % 3]
+    # Where it is too large to be a cost, it is taken as unknown.
+    n = len(study.trials) - len(lengths)
+    known = 0.0 if type(cost) is int else n * float(cost)
+    assert cumulated_cost(study) == pytest.approx(sum(lengths) + known)
 
 
 @pytest.mark.parametrize("free", [["cheap"], SOURCES])

@@ -7,9 +7,11 @@ from datetime import timedelta
 import json
 import math
 from pathlib import Path
+import time
 from typing import Any
 
 import optuna
+from optuna.trial import FrozenTrial
 from optuna.trial import TrialState
 import pytest
 
@@ -47,8 +49,14 @@ def running_for(study: optuna.Study, seconds: float, source: str = "full") -> in
     study._storage.set_trial_system_attr(trial._trial_id, "fixed_params", {"source": source})
     objective(trial)
     frozen = study._storage.get_all_trials(study._study_id, deepcopy=False)[trial.number]
-    frozen.datetime_start = datetime.now() - timedelta(seconds=seconds)
+    began(frozen, seconds)
     return trial.number
+
+
+def began(trial: FrozenTrial, seconds: float) -> None:
+    """Another worker has begun a trial so long ago, where the clocks show another hour."""
+    trial.system_attrs["misowild:begun"] = [time.time() - seconds, 0.0, 0]
+    trial.datetime_start = datetime.now() + timedelta(hours=7)
 
 
 @pytest.mark.parametrize(("age", "lost"), [(90.0, False), (150.0, True)])
@@ -60,10 +68,23 @@ def test_a_trial_is_lost_after_ten_times_the_longest_duration(age: float, lost: 
     assert (number in view.observations.trial) is not lost
 
 
-def test_too_few_durations_make_no_trial_lost() -> None:
-    study = study_with(4, seconds=1.0)
-    running_for(study, 1e6)
-    assert not StudyView(study, Settings()).lost
+@pytest.mark.parametrize(("age", "lost"), [(1000.0, False), (2000.0, True)])
+def test_with_few_durations_it_takes_longer_but_not_for_ever(age: float, lost: bool) -> None:
+    # One of the preferred source is known, of 2 s, and one of the other of 8 s, which counts too:
+    # (5/1)² times max(10 · 2, 10 · 8, a minute) would be 2000 s.
+    study = optuna.create_study(sampler=MisoWildSampler(seed=0))
+    for source, seconds in (("full", 2.0), ("cheap", 7.9)):
+        study.enqueue_trial({"source": source})
+        study.optimize(objective, n_trials=1)
+        trial = study.get_trials(deepcopy=False)[-1]
+        assert trial.datetime_complete is not None
+        trial.datetime_start = trial.datetime_complete - timedelta(seconds=seconds)
+    number = running_for(study, age)
+    assert (number in StudyView(study, Settings()).lost) is lost
+    # Of a source that nothing is known of, it may take as long as it likes.
+    never = study_with(0, seconds=1.0)
+    running_for(never, 1e6)
+    assert not StudyView(never, Settings()).lost
 
 
 def killed_at(study: optuna.Study, x: float) -> None:
@@ -126,7 +147,7 @@ JUNK: list[Any] = [
 
 
 @pytest.mark.parametrize("junk", JUNK, ids=lambda junk: repr(junk)[:12])
-@pytest.mark.parametrize("key", ["row", "params:0", "thinking", "timed"])
+@pytest.mark.parametrize("key", ["row", "params:0", "thinking", "timed", "begun"])
 def test_malformed_records_are_skipped(
     key: str, junk: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -195,7 +216,7 @@ def test_a_trial_of_which_nothing_is_known_takes_no_row_of_the_design(dead: bool
     if dead:
         study.tell(silent[0], state=TrialState.FAIL)
         frozen = study._storage.get_all_trials(study._study_id, deepcopy=False)[1]
-        frozen.datetime_start = datetime.now() - timedelta(hours=1)
+        began(frozen, 3600.0)
     later = [study.ask() for _ in range(3 if dead else 1)]
     for trial in later:
         objective(trial)
@@ -219,9 +240,9 @@ def test_a_trial_without_its_first_heartbeat_is_lost_by_its_age(
     assert number not in StudyView(study, Settings()).lost
     longest = max(t.duration for t in study.trials if t.duration is not None).total_seconds()
     monkeypatch.setattr(liveness, "_LEAST_SECONDS", 0.0)
-    monkeypatch.setattr(liveness, "_age", lambda trial: 9.0 * longest)
+    monkeypatch.setattr(liveness, "age", lambda trial: 9.0 * longest)
     assert number not in StudyView(study, Settings()).lost
-    monkeypatch.setattr(liveness, "_age", lambda trial: 61.0 + 11.0 * longest)
+    monkeypatch.setattr(liveness, "age", lambda trial: 61.0 + 11.0 * longest)
     view = StudyView(study, Settings())
     assert view.lost == {number}
     assert number not in view.observations.trial

@@ -103,7 +103,7 @@ def test_a_study_whose_workers_are_killed_goes_on_where_it_was(
     # minute and ten times the longest of five trials.
     monkeypatch.setattr(liveness, "_LEAST_SECONDS", 0.5)
     monkeypatch.setattr(liveness, "_FACTOR", 0.0)
-    monkeypatch.setattr(liveness, "_MIN_COMPLETED", 1)
+    monkeypatch.setattr(liveness, "_MANY", 1)
     has_heartbeat = kind in ("sqlite", "postgresql")
     with url_of(kind, tmp_path) as url:
         optuna.create_study(study_name="s", storage=open_storage(url))

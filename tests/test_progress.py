@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import logging
+import pickle
 import re
 from typing import Any
 
@@ -119,6 +120,54 @@ def test_it_is_quiet_where_there_is_no_terminal(monkeypatch: pytest.MonkeyPatch)
     output = redirected(monkeypatch, io.StringIO())
     optimized(CostProgressBar(100.0))
     assert output.getvalue() == ""
+
+
+def shown_after(costs: list[float], budget: float, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What a bar shows after each of the last two trials of a study, 10 s apart."""
+    terminal = redirected(monkeypatch, Terminal())
+    study = optuna.create_study()
+    bar = CostProgressBar(budget)
+    shown = []
+    with bar:
+        for i, cost in enumerate(costs):
+            study.add_trial(optuna.create_trial(value=1.0, user_attrs={"cost": cost}))
+            if i >= len(costs) - 2:
+                bar(study, study.trials[-1])
+                shown.append(terminal.getvalue().split("\r")[-1])
+                bar._bar.start_t -= 10.0
+    return shown
+
+
+def test_a_resumed_study_goes_on_where_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = shown_after([50.0, 10.0, 10.0], 100.0, monkeypatch)
+    assert first.startswith(" 60%|") and "[00:00<?]" in first
+    # 10 in 10 s, and 30 are left: what was spent before it was resumed tells nothing of the rate.
+    assert second.startswith(" 70%|") and re.search(r"\[00:1\d<00:3\d\]", second)
+
+
+def test_no_more_is_shown_than_was_spent(monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = shown_after([1990.0, 9.6, 0.4], 2000.0, monkeypatch)
+    assert first.startswith(" 99%|") and "cost 1999/2000" in first
+    assert second.startswith("100%|") and "cost 2000/2000" in second
+    # But 0.1 + 0.1 + ... is 0.8, whatever a computer makes of it.
+    assert "80%|" in shown_after([0.1] * 8, 1.0, monkeypatch)[-1]
+    assert "cost 0.8/1" in shown_after([0.1] * 8, 1.0, monkeypatch)[-1]
+
+
+@pytest.mark.parametrize("budget", [None, 20.0])
+def test_it_can_be_pickled_while_it_is_shown(
+    budget: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terminal = redirected(monkeypatch, Terminal())
+    with CostProgressBar(budget, sampler=MisoWildSampler(preferred_source="cheap")) as bar:
+        study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=1))
+        study.optimize(objective, n_trials=1, callbacks=[bar])
+        copy = pickle.loads(pickle.dumps(bar))
+    terminal.truncate(0)
+    with copy:
+        study.optimize(objective, n_trials=1, callbacks=[copy])
+    assert "best on cheap" in terminal.getvalue()
+    assert ("/20" in terminal.getvalue()) is (budget is not None)
 
 
 def test_a_budget_that_makes_no_sense() -> None:

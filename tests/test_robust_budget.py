@@ -131,6 +131,10 @@ def test_costs_of_running_trials_are_not_left() -> None:
     for left in (None, 0.0, -1.0):
         assert METHOD.fit(dear_to_the_right(left), LINE).left == np.inf
     assert METHOD.fit(dear_to_the_right(1.1), LINE).left == pytest.approx(1.1)
+    # Running trials alone do not make cost no criterion, however much they will cost.
+    for left in (0.0, -1.0, -5.0):
+        beyond = replace(pending, budget=observations.spent + left)
+        assert 1.0 < METHOD.fit(beyond, LINE).left < 3.0
 
 
 def test_where_nothing_can_be_paid_the_budget_is_exceeded_by_no_more_than_is_usual() -> None:

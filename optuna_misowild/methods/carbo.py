@@ -8,6 +8,7 @@ cost is spent.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from typing import ClassVar
 
@@ -23,9 +24,12 @@ from optuna_misowild.domain import DUPLICATE
 from optuna_misowild.domain import distances
 from optuna_misowild.gp import fit_gp
 from optuna_misowild.gp_likelihood import regularising_prior
+from optuna_misowild.maximize import Maximum
 from optuna_misowild.maximize import maximize
 from optuna_misowild.methods import Incumbent
 from optuna_misowild.methods.exploration import least_known
+from optuna_misowild.methods.spending import best_payable
+from optuna_misowild.methods.spending import spending_limit
 from optuna_misowild.observations import Proposal
 from optuna_misowild.outliers import clip_outliers
 
@@ -115,7 +119,8 @@ class CostCooling:
         )
         here = observations.source == 0
         running, silent = X[here & observations.pending], X[here & ~observations.has_value]
-        spent = observations.spent + float(log_cost.median(running).sum())
+        pending_cost = float(log_cost.median(running).sum())
+        spent = observations.spent + pending_cost
         return CostCoolingModel(
             # Pending and failed queries as if they gave the posterior mean.
             objective=objective.condition(silent),
@@ -129,6 +134,7 @@ class CostCooling:
                 if self.alpha is None
                 else self.alpha
             ),
+            left=spending_limit(observations, pending_cost, log_cost.median(X[valued])),
         )
 
     def propose(
@@ -153,18 +159,31 @@ class CostCooling:
             return Proposal(source, pool[chosen])
         valued = observations.valued(0)
         best_first = valued[np.argsort(observations.y[valued], kind="stable")]
-        found = maximize(
-            _Acquisition(model),
-            domain,
-            rng=rng,
-            starts=observations.X[best_first[:8]],
-            fixed=fixed,
-            # In a finite space, what is left is better than what is known.
-            avoid={0: queried} if np.isfinite(domain.size) else None,
+        asked = observations.X[best_first]
+
+        def find(left: float, starts: NDArray[np.float64]) -> Maximum:
+            return maximize(
+                _Acquisition(replace(model, left=left)),
+                domain,
+                rng=rng,
+                starts=starts,
+                fixed=fixed,
+                # In a finite space, what is left is better than what is known.
+                avoid={0: queried} if np.isfinite(domain.size) else None,
+            )
+
+        found, left = best_payable(
+            find,
+            model.left,
+            starts=asked[:8],
+            cheapest=asked[np.argsort(model.cost.predict_mean(asked))[:1]],
         )
         x = found.x
         if (distances(x[None], queried, domain.categorical) < self.min_distance).any():
-            x = least_known(model.objective, 0, queried, domain, rng=rng, fixed=fixed)
+            excluded = replace(model, left=left).is_excluded
+            x = least_known(
+                model.objective, 0, queried, domain, rng=rng, fixed=fixed, is_excluded=excluded
+            )
         return Proposal(source, x)
 
     def recommend(self, observations: Observations, domain: Domain) -> Incumbent | None:
@@ -217,6 +236,7 @@ class CostCoolingModel:
         incumbent: The lowest value observed there; inf if there is none.
         spent: τ_n, the cost so far, that of pending queries as predicted.
         alpha: α, the exponent of the cost.
+        left: What the next query may cost, see :func:`spending_limit`.
     """
 
     objective: GaussianProcess
@@ -224,6 +244,7 @@ class CostCoolingModel:
     incumbent: float
     spent: float
     alpha: float
+    left: float = np.inf
 
     def predict(
         self, X: NDArray[np.float64], source: int
@@ -240,6 +261,14 @@ class CostCoolingModel:
         _only_preferred(source)
         return self.cost.mean_and_std(X)
 
+    def is_excluded(self, X: NDArray[np.float64], source: int) -> NDArray[np.bool_]:
+        """Whether a query at X (m, d) is predicted to cost more than is left, shape (m,)."""
+        _only_preferred(source)
+        if self.left == np.inf:
+            return np.zeros(len(X), dtype=bool)
+        excluded: NDArray[np.bool_] = self.cost.predict_mean(X) > np.log(self.left)
+        return excluded
+
     def discrepancy(self, X: NDArray[np.float64], source: int) -> NDArray[np.float64]:
         """Return 0: only the preferred source is modelled."""
         _only_preferred(source)
@@ -253,7 +282,7 @@ class CostCoolingModel:
 
 @dataclass(frozen=True)
 class _Acquisition:
-    """log EI(x) + log E[c(x)^−α], the cost being lognormal."""
+    """log EI(x) + log E[c(x)^−α], the cost being lognormal; −inf where it cannot be paid."""
 
     model: CostCoolingModel
     sources: tuple[int, ...] = (0,)
@@ -261,7 +290,8 @@ class _Acquisition:
     def values(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         model = self.model
         improvement = log_ei(*model.objective.predict(X), model.incumbent)
-        return (improvement.value + model.cost.log_expected_power(X, -model.alpha))[:, None]
+        value = improvement.value + model.cost.log_expected_power(X, -model.alpha)
+        return np.where(model.is_excluded(X, 0), -np.inf, value)[:, None]
 
     def value_and_gradient(
         self, X: NDArray[np.float64], source: NDArray[np.int_]
@@ -271,7 +301,8 @@ class _Acquisition:
         improvement = log_ei(mean, variance, model.incumbent)
         power, dpower = model.cost.log_expected_power_with_gradient(X, -model.alpha)
         gradient = chain(improvement.partials, dmean, dvariance) + dpower
-        return improvement.value + power, gradient
+        value = improvement.value + power
+        return np.where(model.is_excluded(X, 0), -np.inf, value), gradient
 
 
 def _only_preferred(source: int) -> None:

@@ -29,12 +29,16 @@ from optuna_misowild.methods.robust_fit import fit_costs
 from optuna_misowild.methods.robust_fit import fit_in_order
 from optuna_misowild.methods.robust_fit import fit_single
 from optuna_misowild.methods.robust_fit import log_odds
+from optuna_misowild.methods.robust_fit import pending_cost
 from optuna_misowild.methods.robust_fit import predicted_costs
 from optuna_misowild.methods.robust_gates import is_creeping
 from optuna_misowild.methods.robust_gates import remote_place
 from optuna_misowild.methods.robust_gates import unfollowed_promise
 from optuna_misowild.methods.robust_model import RobustAcquisition
 from optuna_misowild.methods.robust_model import RobustModel
+from optuna_misowild.methods.spending import best_payable
+from optuna_misowild.methods.spending import payable_first
+from optuna_misowild.methods.spending import spending_limit
 from optuna_misowild.observations import Proposal
 from optuna_misowild.outliers import clip_outliers
 
@@ -44,6 +48,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from optuna_misowild.cost import JointLogCost
     from optuna_misowild.domain import Domain
     from optuna_misowild.observations import Observations
 
@@ -123,7 +128,7 @@ class RobustMethod:
 
     def design(self, observations: Observations, n_rows: int) -> list[tuple[int, int]]:
         """Return the (source, row) pairs of the initial design that are still to be queried."""
-        return remaining_pairs(
+        pairs = remaining_pairs(
             observations,
             n_rows,
             n_preferred=self.n_preferred_rows,
@@ -132,6 +137,7 @@ class RobustMethod:
             plateau_factor=self.plateau_factor,
             tolerance=self.stagnation_tolerance,
         )
+        return payable_first(pairs, observations)
 
     def fit(self, observations: Observations, domain: Domain) -> RobustModel:
         """Fit the joint model, GP_1 and the costs."""
@@ -161,20 +167,8 @@ class RobustMethod:
         if single is not None:
             single = single.condition(X[silent[source[silent] == 0]])
 
-        cost = fit_costs(
-            observations,
-            n_initial=self.n_offsets,
-            restart_every=self.restart_every,
-            categorical=domain.categorical,
-        )
-        pending_cost = float(predicted_costs(observations, cost)[observations.pending].sum())
-        paid, budget = observations.spent + pending_cost, observations.budget
-        left = np.inf if budget is None else budget - paid
-        asked = cost.median(X[first], 0)
-        if left <= 0.0 or not len(asked):
-            left = np.inf  # Cost is no criterion any more, or not yet.
-        elif left < asked.min():
-            left = float(np.median(asked))  # The budget is exceeded, by no more than is usual.
+        cost = self.fit_costs(observations, domain)
+        pending = pending_cost(observations, cost)
         return RobustModel(
             joint=joint,
             single=single,
@@ -184,9 +178,20 @@ class RobustMethod:
             x_plus=X[ranked[0]] if len(mean) else np.full(domain.d, 0.5),
             ranked=X[ranked],
             best=float(y[first].min(initial=np.inf)),
-            alpha=cooling_exponent(paid, observations.initial_spent, budget),
+            alpha=cooling_exponent(
+                observations.spent + pending, observations.initial_spent, observations.budget
+            ),
             max_cost_ratio=self.max_cost_ratio,
-            left=left,
+            left=spending_limit(observations, pending, cost.median(X[first], 0)),
+        )
+
+    def fit_costs(self, observations: Observations, domain: Domain) -> JointLogCost:
+        """Fit the joint model of the log costs."""
+        return fit_costs(
+            observations,
+            n_initial=self.n_offsets,
+            restart_every=self.restart_every,
+            categorical=domain.categorical,
         )
 
     def propose(
@@ -375,23 +380,26 @@ class RobustMethod:
         """
         queried = {s: observations.X[observations.source == s] for s in sources}
 
-        def best(model: RobustModel) -> Maximum:
+        def find(left: float, starts: NDArray[np.float64]) -> Maximum:
             return maximize(
-                RobustAcquisition(model, sources),
+                RobustAcquisition(replace(model, left=left), sources),
                 domain,
                 rng=rng,
-                starts=model.ranked[:_N_STARTS],
+                starts=starts,
                 fixed=fixed,
                 n_candidates=_N_CANDIDATES,
                 # In a finite space, what is left is better than what is known.
                 avoid=queried if np.isfinite(domain.size) else None,
             )
 
-        found = best(model)
-        if found.value == -np.inf and model.left < np.inf:
-            # Whatever is asked now exceeds the budget: what is asked last is the best.
-            model = replace(model, left=np.inf)
-            found = best(model)
+        asked = observations.X[observations.valued(0)]
+        found, left = best_payable(
+            find,
+            model.left,
+            starts=model.ranked[:_N_STARTS],
+            cheapest=asked[np.argsort(model.cost.median(asked, 0))[:1]],
+        )
+        model = replace(model, left=left)
         nearest = distances(found.x[None], queried[found.source], domain.categorical)
         if not (nearest < self.min_distance).any():
             return Proposal(found.source, found.x)

@@ -183,11 +183,33 @@ def fit_costs(
         rows = observations.costed(s)
         cost[rows] = log_costs(cost[rows], default=default)
     rows = np.flatnonzero(np.isfinite(cost))
-    joint = fit_in_order(
+    return _fit_costs(
         observations.X[rows],
         observations.source[rows],
         cost[rows],
-        n_sources=observations.n_sources,
+        observations.n_sources,
+        n_initial,
+        restart_every,
+        categorical,
+    )
+
+
+@remember(maxsize=4)
+def _fit_costs(
+    X: NDArray[np.float64],
+    source: NDArray[np.int_],
+    log_cost: NDArray[np.float64],
+    n_sources: int,
+    n_initial: int,
+    restart_every: int,
+    categorical: NDArray[np.bool_],
+) -> JointLogCost:
+    # Remembered, since the next suggestion needs what `CostBudgetCallback` has fitted.
+    joint = fit_in_order(
+        X,
+        source,
+        log_cost,
+        n_sources=n_sources,
         n_initial=n_initial,
         restart_every=restart_every,
         categorical=categorical,
@@ -221,6 +243,11 @@ def predicted_costs(observations: Observations, cost: JointLogCost) -> NDArray[n
         if len(rows):
             result[rows] = cost.median(observations.X[rows], s)
     return result
+
+
+def pending_cost(observations: Observations, cost: JointLogCost) -> float:
+    """Return what the queries that are running will have cost together, by prediction."""
+    return float(predicted_costs(observations, cost)[observations.pending].sum())
 
 
 def log_odds(joint: JointGaussianProcess, single: GaussianProcess) -> float:

@@ -41,9 +41,7 @@ class RobustModel:
         best: min y_1, the lowest value of source 0; inf if it has none.
         alpha: α, the exponent of the costs.
         max_cost_ratio: Other sources are excluded where they cost more than this times source 0.
-        left: What the next query may cost: what is left of the budget, or if that is less than
-            the preferred source has ever cost, the median of what it has; inf without a budget,
-            or if it is spent.
+        left: What the next query may cost, see :func:`spending_limit`.
     """
 
     joint: JointGaussianProcess
