@@ -83,18 +83,28 @@ class StudyView:
         study: The study.
         settings: How to read it.
         asking: Number of the trial that asks, which is no observation; None if none does.
+        source_distribution: Distribution of the source parameter, if it is known before any trial
+            has it.
     """
 
-    def __init__(self, study: Study, settings: Settings, asking: int | None = None) -> None:
+    def __init__(
+        self,
+        study: Study,
+        settings: Settings,
+        asking: int | None = None,
+        source_distribution: BaseDistribution | None = None,
+    ) -> None:
         self.study = study
         self.settings = settings
         self.asking = asking
+        self.source_distribution = source_distribution
         self.trials: list[FrozenTrial] = all_trials(study)
 
     @cached_property
     def sources(self) -> Sources:
         """The sources, as far as any trial has named them."""
-        return self.settings.sources(latest_distribution(self.settings.source, self.trials))
+        latest = latest_distribution(self.settings.source, self.trials)
+        return self.settings.sources(self.source_distribution or latest)
 
     @cached_property
     def space(self) -> dict[str, BaseDistribution]:
