@@ -83,7 +83,7 @@ def test_source_is_dropped_once_it_surely_costs_more_than_a_third(
 def test_a_source_that_seems_too_expensive_is_compared_at_further_rows() -> None:
     # The share of two sources, 0.25 · 9 / 2, does not pay for a second query at 1.5.
     first = design_of([*PREFERRED[:3], (1, 2, 1.5), (2, 2, 0.9)])
-    assert pairs(first, 3) == [(1, 1)]  # Where it costs least.
+    assert pairs(first, 3) == [(1, 0)]
     running = [False] * 5 + [True]
     waiting = design_of([*PREFERRED[:3], (1, 2, 1.5), (2, 2, 0.9), (1, 0, np.nan)])
     assert pairs(replace(waiting, pending=np.array(running)), 3) == []

@@ -36,8 +36,7 @@ def remaining_pairs(
 
     The preferred source at the first few rows; each other source at the one of these of median
     cost, and at the other rows, as long as each stays within its share of the costs. One that
-    seems too expensive is queried at further rows of the preferred source until that is certain,
-    where it costs least.
+    seems too expensive is queried at further rows of the preferred source until that is certain.
     If none is kept, the preferred source at every row.
 
     While no cost of the preferred source is known, but queries of it are pending, the shares are
@@ -101,9 +100,7 @@ def remaining_pairs(
         free = _free(observations, s, order)
         n_asked = int((has_row & (has_cost | observations.pending)).sum())
         if ratios[s].seems_to_exceed(max_cost_ratio):
-            by_cost = sorted(observations.costed(0), key=lambda i: observations.cost[i])
-            compared = dict.fromkeys(observations.row[by_cost].tolist())
-            comparable = [row for row in compared if row in free]
+            comparable = [row for row in free if row in observations.row[observations.costed(0)]]
             if comparable:
                 free, n_affordable = comparable, max(n_affordable, ratios[s].n + 1)
         wanted += [(order.index(row), s, row) for row in free[: max(n_affordable - n_asked, 0)]]
