@@ -136,16 +136,18 @@ class Advice:
 
     def _dropped_sources(self, view: StudyView) -> None:
         choices = view.sources.choices
+        observations = view.design_observations
         for source, ratio in dropped_sources(view, self._method).items():
-            if not math.isfinite(ratio):  # The preferred source is free: what else would one ask?
-                continue
+            if not observations.cost[observations.costed(0)].any():
+                continue  # The preferred source is free: what else would one ask?
             if not self._once.first(view.study, f"dropped source {source}"):
                 continue
             assert isinstance(self._method, RobustMethod)
             said = (
-                f"Source {choices[source]!r} is dropped: it cost {ratio:.3g} times as much as "
-                f"{choices[0]!r} when both were first asked, and the limit is "
-                f"`max_cost_ratio={self._method.max_cost_ratio:.3g}`."
+                f"Source {choices[source]!r} is dropped, unless later costs say otherwise: it has "
+                f"cost {math.exp(ratio.log_mean):.3g} times as much as {choices[0]!r} at the "
+                f"{ratio.n} {'point' if ratio.n == 1 else 'points'} where both were asked, and "
+                f"the limit is `max_cost_ratio={self._method.max_cost_ratio:.3g}`."
             )
             if self._once.first(view.study, "dropped source"):
                 said += (

@@ -135,6 +135,8 @@ class MethodSampler(BaseSampler):
         self._raise_error_if_multi_objective(study)
         slot = records.read_row(study, trial)
         if param_name == self._settings.source:
+            if slot is not None:
+                slot = self._confirm_slot(study, trial, slot, param_distribution)
             sources = self._settings.sources(param_distribution)
             index = slot[0] if slot is not None and slot[0] in sources.queryable else 0
             return sources.choices[index]
@@ -184,16 +186,26 @@ class MethodSampler(BaseSampler):
     # How a trial is chosen.
 
     def _choose(
-        self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
+        self,
+        study: Study,
+        trial: FrozenTrial,
+        search_space: dict[str, BaseDistribution],
+        source_distribution: BaseDistribution | None = None,
     ) -> dict[str, Any]:
         """Return the next query; empty if its parameters are to be sampled one by one.
 
-        It is one that no other worker has chosen meanwhile.
+        It is one that no other worker has chosen meanwhile. The distribution of the source
+        parameter may be known before any trial has it.
         """
         records.withdraw(study, trial)
         fixed = _fixed_params(study, trial)
         for revision in range(_MAX_REVISIONS + 1):
-            view = StudyView(study, self._settings, asking=trial.number)
+            view = StudyView(
+                study,
+                self._settings,
+                asking=trial.number,
+                source_distribution=source_distribution,
+            )
             # Not while waiting for storage or other workers: the limit is the whole process's.
             with single_blas_thread():
                 if revision == 0:
@@ -230,20 +242,54 @@ class MethodSampler(BaseSampler):
             if pair[0] in allowed and is_new(*pair)
         )
         # Earlier trials that have just been started take the slots before this one's, whether
-        # or not they have got to say so: workers that ask at once get different slots.
+        # or not they have got to say so: workers that ask at once get different slots. If they
+        # would take all, some may never begin, and the others find another.
         assert view.asking is not None
         ahead = sum(records.is_undecided(t) for t in view.trials if t.number < view.asking)
         first = list(islice(wanted, ahead + 1))
-        if ahead < len(first):
-            return first[ahead]
+        if first:
+            return first[ahead % len(first)]
         needed = (0,) if 0 in allowed else allowed
         if np.isin(observations.source[observations.has_value], needed).any():
             return None
-        # Nothing to build a model on yet: one more location of the (preferred) source.
+        # Nothing to build a model on, and nothing left to do until there is: one more location
+        # of the (preferred) source.
         taken = observations.row[observations.source == allowed[0]]
-        row = max(int(taken.max(initial=-1)) + 1, self._n_startup_trials) + ahead - len(first)
+        row = max(int(taken.max(initial=-1)) + 1, self._n_startup_trials) + ahead
         rows = range(row, row + _MAX_ROWS)
         return next(((allowed[0], row) for row in rows if is_new(allowed[0], row)), None)
+
+    def _confirm_slot(
+        self,
+        study: Study,
+        trial: FrozenTrial,
+        slot: tuple[int, int],
+        source_distribution: BaseDistribution,
+    ) -> tuple[int, int]:
+        """Return the (source, row) of a trial that suggests its source, which makes it known.
+
+        The first trials choose while nobody knows of other sources. If their choice is not what
+        the initial design wants with these, they choose again; where parameters of the row have
+        been suggested, only the source.
+        """
+        start = time.perf_counter()
+        view = StudyView(
+            study, self._settings, trial.number, source_distribution=source_distribution
+        )
+        seen = view.design_observations
+        wanted = self._method.design(seen, self._n_startup_trials)
+        if slot in wanted or not wanted:
+            return slot
+        if trial.params:
+            at_row = seen.source[seen.row == slot[1]]
+            slot = next(((s, slot[1]) for s, _ in wanted if s not in at_row), slot)
+        else:
+            self._choose(study, trial, {}, source_distribution)
+            slot = records.read_row(study, trial) or slot
+        records.write_row(study, trial, *slot)
+        thinking = records.thinking_of(trial) + time.perf_counter() - start
+        records.write_thinking(study, trial, thinking)
+        return slot
 
     def _new_slots(self, view: StudyView, fixed: dict[str, Any]) -> Callable[[int, int], bool]:
         """Return a function that tells whether a (source, row) is a query that is new.

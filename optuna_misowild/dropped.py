@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
+from optuna_misowild.methods.cost_ratio import CostRatio
+from optuna_misowild.methods.cost_ratio import cost_ratio
 from optuna_misowild.methods.robust import RobustMethod
-from optuna_misowild.methods.robust_design import compared_costs
-from optuna_misowild.methods.robust_design import is_cheap
 
 
 if TYPE_CHECKING:
@@ -15,17 +14,13 @@ if TYPE_CHECKING:
     from optuna_misowild.study_view import StudyView
 
 
-def dropped_sources(view: StudyView, method: Method) -> dict[int, float]:
-    """Return the sources that a method has dropped, with their cost relative to the preferred one.
+def dropped_sources(view: StudyView, method: Method) -> dict[int, CostRatio]:
+    """Return the sources that a method does not ask now, with their cost relative to source 0's.
 
-    It is infinite where the preferred source was free. The other methods drop none.
+    Later costs may say otherwise. The other methods drop none.
     """
     if not isinstance(method, RobustMethod):
         return {}
     observations = view.design_observations
-    dropped = {}
-    for source in observations.queryable:
-        costs = None if source == 0 else compared_costs(observations, source)
-        if costs is not None and not is_cheap(observations, source, method.max_cost_ratio):
-            dropped[source] = costs[0] / costs[1] if costs[1] > 0.0 else math.inf
-    return dropped
+    ratios = {s: cost_ratio(observations, s) for s in observations.queryable if s > 0}
+    return {s: ratio for s, ratio in ratios.items() if ratio.exceeds(method.max_cost_ratio)}

@@ -131,8 +131,8 @@ def write_duration_as_cost(study: Study, trial: FrozenTrial, cost_attr: str) -> 
     seconds = clock.seconds_since_begin(trial)
     if seconds is None:
         return
-    thinking = trial.system_attrs.get(_THINKING_KEY)
-    if isinstance(thinking, float) and _is_seconds(thinking) and thinking <= seconds:
+    thinking = thinking_of(trial)
+    if thinking <= seconds:
         seconds -= thinking
     # Marked, so that seconds are never mixed with costs that an objective gives in its own unit.
     study._storage.set_trial_system_attr(trial._trial_id, _TIMED_KEY, True)
@@ -270,6 +270,12 @@ def is_undecided(trial: FrozenTrial) -> bool:
 def has_decided(trial: FrozenTrial) -> bool:
     """Whether what a running trial has recorded is its last word."""
     return bool(trial.params) or trial.system_attrs.get(_THINKING_KEY) is not None
+
+
+def thinking_of(trial: FrozenTrial) -> float:
+    """Return for how many seconds the sampler has thought about a trial, as far as is known."""
+    seconds = trial.system_attrs.get(_THINKING_KEY)
+    return seconds if isinstance(seconds, float) and _is_seconds(seconds) else 0.0
 
 
 def was_killed(trial: FrozenTrial) -> bool:

@@ -86,6 +86,8 @@ class StudyView:
         settings: How to read it.
         asking: Number of the trial that asks, which is no observation; None if none does.
         trials: The trials, if they have been read; by default as they are now.
+        source_distribution: Distribution of the source parameter, if it is known before any trial
+            has it.
     """
 
     def __init__(
@@ -94,16 +96,19 @@ class StudyView:
         settings: Settings,
         asking: int | None = None,
         trials: list[FrozenTrial] | None = None,
+        source_distribution: BaseDistribution | None = None,
     ) -> None:
         self.study = study
         self.settings = settings
         self.asking = asking
         self.trials: list[FrozenTrial] = all_trials(study) if trials is None else trials
+        self.source_distribution = source_distribution
 
     @cached_property
     def sources(self) -> Sources:
         """The sources, as far as any trial has named them."""
-        return self.settings.sources(latest_distribution(self.settings.source, self.trials))
+        latest = latest_distribution(self.settings.source, self.trials)
+        return self.settings.sources(self.source_distribution or latest)
 
     @cached_property
     def space(self) -> dict[str, BaseDistribution]:

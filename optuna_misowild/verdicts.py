@@ -41,7 +41,7 @@ def source_verdicts(study: Study, *, sampler: MethodSampler | None = None) -> di
         - ``"too few values to tell"``: the source has less than five; ``"too few preferred
           values to tell"``: the preferred source has; ``"too few values of both to tell"``.
         - ``"dropped: hardly cheaper"``: it was not asked often enough for a verdict, since it
-          costs more than ``RobustMethod(max_cost_ratio=...)`` times the preferred source.
+          surely costs more than ``RobustMethod(max_cost_ratio=...)`` times the preferred source.
         - ``"no value"``: all of its trials have failed or were pruned.
         - ``"never asked"``.
     """

@@ -73,21 +73,23 @@ def test_the_noise_of_a_clock_is_no_cost(caplog: pytest.LogCaptureFixture) -> No
 
 
 def test_a_source_that_is_dropped_is_said_with_its_cost(caplog: pytest.LogCaptureFixture) -> None:
-    study = run(priced(full=1.0, half=0.5, third=0.4, tenth=0.1), 16)
+    study = run(priced(full=1.0, half=0.5, thrice=3.0, third=0.36, tenth=0.1), 16)
     first, second = warnings_of(caplog).splitlines()
     assert first == (
-        "Source 'half' is dropped: it cost 0.5 times as much as 'full' when both were first "
-        "asked, and the limit is `max_cost_ratio=0.333`. Offer a cheaper one in its place, or "
-        "raise the limit with `MisoWildSampler(method=RobustMethod(max_cost_ratio=...))`."
+        "Source 'thrice' is dropped, unless later costs say otherwise: it has cost 3 times as "
+        "much as 'full' at the 1 point where both were asked, and the limit is "
+        "`max_cost_ratio=0.333`. Offer a cheaper one in its place, or raise the limit with "
+        "`MisoWildSampler(method=RobustMethod(max_cost_ratio=...))`."
     )
     assert second == (
-        "Source 'third' is dropped: it cost 0.4 times as much as 'full' when both were first "
-        "asked, and the limit is `max_cost_ratio=0.333`."
+        "Source 'half' is dropped, unless later costs say otherwise: it has cost 0.5 times as "
+        "much as 'full' at the 2 points where both were asked, and the limit is "
+        "`max_cost_ratio=0.333`."
     )
     verdicts = source_verdicts(study)
-    assert verdicts["half"] == verdicts["third"] == "dropped: hardly cheaper"
-    assert "dropped" not in verdicts["tenth"]
-    assert sum(t.params["source"] == "half" for t in study.trials) == 1
+    assert verdicts["half"] == verdicts["thrice"] == "dropped: hardly cheaper"
+    assert "dropped" not in verdicts["tenth"] + verdicts["third"]
+    assert sum(t.params["source"] == "half" for t in study.trials) == 2
 
 
 @pytest.mark.parametrize("is_timed", [True, False])
@@ -95,7 +97,7 @@ def test_the_noise_of_a_clock_has_its_remedy(
     is_timed: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     study = study_of(MisoWildSampler(seed=0))
-    for trial in run(priced(full=1.0, half=0.5), 4).trials:
+    for trial in run(priced(full=1.0, half=0.5), 5).trials:
         if is_timed:
             seconds = trial.user_attrs.pop("cost")
             trial.datetime_start = datetime(2026, 1, 1)

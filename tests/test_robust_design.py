@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -38,12 +39,12 @@ def test_preferred_source_is_queried_at_few_rows_if_another_is_kept() -> None:
     assert METHOD.design(design_of([]), 5) == [(0, 0), (0, 1), (0, 2)]
     assert pairs(design_of(PREFERRED[:3]), 3) == [(1, 2), (2, 2)]
     # Share: 0.25 · 9 / 2 = 1.125 pays for two queries at 0.5, so for one more.
-    one_kept = design_of([*PREFERRED[:3], (1, 2, 0.5), (2, 2, 2.0)])
+    one_kept = design_of([*PREFERRED[:3], (1, 2, 0.5), (2, 2, 9.0)])
     assert pairs(one_kept, 3) == [(1, 0)]
     # The other rows of the preferred source follow once no other is left.
-    undecided = design_of([*PREFERRED[:3], (1, 2, 3.0)])
+    undecided = design_of([*PREFERRED[:3], (1, 2, 9.0)])
     assert pairs(undecided, 3) == [(2, 2)]
-    none_kept = design_of([*PREFERRED[:3], (1, 2, 3.0), (2, 2, 2.0)])
+    none_kept = design_of([*PREFERRED[:3], (1, 2, 9.0), (2, 2, 9.0)])
     assert pairs(none_kept, 3) == [(0, 3), (0, 4)]
     # A study with one source has no other to begin with.
     assert pairs(design_of([], 1), 3) == [(0, row) for row in range(5)]
@@ -53,17 +54,47 @@ def test_design_probes_the_others_where_the_cost_is_the_median() -> None:
     assert pairs(design_of(PREFERRED)) == [(1, 2), (2, 2)]
 
 
-@pytest.mark.parametrize(("cost", "kept"), [(0.99, True), (1.0, False), (3.0, False)])
-def test_source_is_dropped_at_a_third_of_the_cost(cost: float, kept: bool) -> None:
-    after = design_of([*PREFERRED, (1, 2, cost), (2, 2, 2.0)])
-    # Share of each of two sources: 0.25 · 15 / 2 = 1.875; a second query at 0.99 would exceed it.
-    assert pairs(after) == []
+@pytest.mark.parametrize(
+    ("ratios", "kept"),
+    [
+        ([1 / 3], True),  # The limit itself,
+        ([1 / 3] * 3, True),  # as long as a clock does not say otherwise.
+        ([0.36] * 3, True),
+        ([2.0], True),  # One reading decides nothing
+        ([2.5], False),  # but the obvious.
+        ([0.6, 0.6], False),
+        ([0.45, 0.45], True),
+        ([0.45, 0.45, 0.45], False),
+        ([0.6, 0.1], True),  # They do not agree.
+        ([0.6, 0.6, 0.05], True),  # It is taken back.
+    ],
+)
+def test_source_is_dropped_once_it_surely_costs_more_than_a_third(
+    ratios: list[float], kept: bool
+) -> None:
+    costs = [(1, row, ratio * PREFERRED[row][2]) for row, ratio in enumerate(ratios)]
+    after = design_of([*PREFERRED, *costs], 2)
     assert METHOD._candidates(after, None) == ((0, 1) if kept else (0,))
+    # Neither units nor the order of the trials matter.
+    scaled = design_of([(s, row, 1e3 * cost) for s, row, cost in [*costs, *PREFERRED]], 2)
+    assert METHOD._candidates(scaled, None) == ((0, 1) if kept else (0,))
+
+
+def test_a_source_that_seems_too_expensive_is_compared_at_further_rows() -> None:
+    # The share of two sources, 0.25 · 9 / 2, does not pay for a second query at 1.5.
+    first = design_of([*PREFERRED[:3], (1, 2, 1.5), (2, 2, 0.9)])
+    assert pairs(first, 3) == [(1, 0)]
+    running = [False] * 5 + [True]
+    waiting = design_of([*PREFERRED[:3], (1, 2, 1.5), (2, 2, 0.9), (1, 0, np.nan)])
+    assert pairs(replace(waiting, pending=np.array(running)), 3) == []
+    # Only where the preferred source has been: three rows, and 0.4 is still no certainty.
+    three = [(1, row, 0.4 * PREFERRED[row][2]) for row in range(3)]
+    assert pairs(design_of([*PREFERRED[:3], *three], 2), 3) == []
 
 
 def test_cheap_source_is_queried_at_other_rows_while_its_share_lasts() -> None:
     # 1.875 pays for three queries at 0.6, so for two more.
-    after = design_of([*PREFERRED, (1, 2, 0.6), (2, 2, 2.0)])
+    after = design_of([*PREFERRED, (1, 2, 0.6), (2, 2, 9.0)])
     assert pairs(after) == [(1, 0), (1, 1)]
     # A dear one: the mean is 0.8 now, and 3 · 0.8 is too much.
     assert pairs(replace_last(after, (1, 0, 1.0))) == []
@@ -94,17 +125,46 @@ def test_design_with_pending_and_failed_trials() -> None:
 def test_evaluations_without_a_row_count_in_the_place_of_one() -> None:
     given = design_of([(0, -1, 2.0), (0, -1, 3.0), (0, 0, 1.0), (1, -1, 0.1)], 2)
     assert [row for source, row in pairs(given) if source == 0] == [1, 2]
-    # Without a row in common, the medians are compared: a third of 2.5 is the limit.
-    for cost, kept in ((0.8, (0, 1)), (0.9, (0,))):
-        given = design_of([(0, -1, 2.0), (0, -1, 3.0), (1, -1, cost)], 2)
-        assert METHOD._candidates(given, None) == kept
 
 
-def on_rows(n: int, y: list[float], first_row: int = 0) -> Observations:
+def test_added_trials_of_a_cheap_source_do_not_take_its_rows() -> None:
+    added = [(1, -1, 0.1)] * 7
+    assert pairs(design_of([*PREFERRED[:3], *added], 2), 3) == [(1, r) for r in (2, 0, 1, 3, 4)]
+    # What they cost is known: two queries within 0.25 · 9, or one if that is too much.
+    for cost, n in ((1.0, 2), (9.0, 1)):
+        assert len(pairs(design_of([*PREFERRED[:3], (1, -1, cost)], 2), 3)) == n
+    # Those that are queried after the design do not bring back what it could not afford.
+    done = [*PREFERRED[:3], (1, 2, 1.0), (1, 0, 1.0)]
+    assert pairs(design_of([*done, (0, -1, 90.0), (1, -1, 0.1)], 2), 3) == []
+
+
+def test_other_sources_do_not_wait_for_the_preferred_one() -> None:
+    def running(n_sources: int, *others: tuple[int, int, float]) -> list[tuple[int, int]]:
+        rows = [(0, row, np.nan) for row in range(3)]
+        pending = np.isnan([cost for *_, cost in [*rows, *others]])
+        return pairs(design_of([*rows, *others], n_sources, pending=pending), 3)
+
+    assert running(2) == [(1, row) for row in range(5)]
+    assert running(5)[:5] == [(1, 0), (2, 0), (3, 0), (4, 0), (1, 1)]
+    assert running(2, (1, 0, np.nan)) == [(1, row) for row in range(1, 5)]
+    # The cheapest goes on, and further once the preferred one has been asked again.
+    assert running(2, (1, 0, 1.0)) == [(1, row) for row in range(1, 15)]
+    all_rows = [(1, row, 1.0) for row in range(15)]
+    assert running(2, *all_rows) == []
+    assert running(2, *all_rows, (0, 5, np.nan)) == [(1, row) for row in range(15, 30)]
+    # As soon as it has a cost, the shares are known.
+    rows = [(0, 0, 9.0), (0, 1, np.nan), (0, 2, np.nan), (1, 0, np.nan)]
+    begun = design_of(rows, 2, pending=np.array([False, True, True, True]))
+    assert pairs(begun, 3) == []
+    # Nothing is pending: it has failed.
+    assert pairs(design_of(rows[1:3], 2), 3) == [(0, 0)]
+
+
+def on_rows(n: int, y: list[float]) -> Observations:
     """Source 0 at five rows, source 1 at n of them at a cost of 0.1, with y in the end."""
     rows = [2, 0, 1, *range(3, 30)][:n]
     return design_of(
-        [*PREFERRED, *[(1, first_row + row, 0.1) for row in rows], (2, 2, 0.95)],
+        [*PREFERRED, *[(1, row, 0.1) for row in rows], (2, 2, 0.95)],
         y=[5.0, 4, 3, 2, 1, *[1.0] * (n - len(y)), *y, 0.0],
     )
 
@@ -133,7 +193,10 @@ def test_the_cheapest_source_goes_on_until_it_has_left_a_plateau() -> None:
 
 def test_only_the_design_tells_of_a_plateau() -> None:
     # Later queries come back to the lowest value because the method searches there.
-    assert pairs(on_rows(5, [0.5, 0.5], first_row=-100)) == []
+    after = on_rows(8, [1.0, 0.9, 0.8, 0.7, 0.5, 0.5, 0.5, 0.5])
+    assert pairs(after) != []
+    after.row[(after.source == 1) & (after.row > 4)] = -1
+    assert pairs(after) == []
 
 
 def test_read_only_sources_are_not_designed() -> None:

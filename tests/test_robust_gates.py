@@ -39,6 +39,22 @@ def test_other_source_is_excluded_where_it_is_hardly_cheaper() -> None:
     assert np.isfinite(RobustAcquisition(model, (1,)).values(Z)).all()
 
 
+@pytest.mark.parametrize(
+    ("n", "ratio", "excluded"),
+    [(15, 1 / 3, False), (15, 0.35, False), (15, 0.4, True), (1, 0.4, False), (1, 3.0, True)],
+)
+def test_a_source_is_excluded_where_it_is_surely_hardly_cheaper(
+    n: int, ratio: float, excluded: bool
+) -> None:
+    # The limit and its tolerance are those of the initial design, with n costs of the source.
+    X = np.linspace(0.02, 0.98, 15 + n)[:, None]
+    source = np.array([0] * 15 + [1] * n)
+    cost = np.where(source == 0, 1.0, ratio)
+    model = METHOD.fit(observe(X, source, np.sin(5 * X[:, 0]), cost), LINE)
+    values = RobustAcquisition(model, (0, 1)).values(X)
+    assert np.all(np.isinf(values[:, 1]) == excluded)
+
+
 def after_queries(
     n_elsewhere: int, cost: float, **others: Any
 ) -> tuple[Observations, RobustModel]:

@@ -46,6 +46,44 @@ def test_parallel_threads() -> None:
     assert max(points.values()) == 1
 
 
+@pytest.mark.parametrize("x_first", [False, True])
+@pytest.mark.parametrize(
+    ("n_sources", "expected"),
+    [(2, [0, 0, 0, 1, 1, 1, 1, 1]), (5, [0, 0, 0, 1, 2, 3, 4, 1]), (1, [0] * 8)],
+)
+def test_workers_that_start_together_ask_the_cheap_sources_too(
+    n_sources: int, expected: list[int], x_first: bool
+) -> None:
+    # None of them knows of other sources until its objective suggests one.
+    study = optuna.create_study(sampler=MisoWildSampler(seed=0))
+    trials = [study.ask() for _ in range(8)]
+    points = []
+    for trial in trials:
+        x = trial.suggest_float("x", 0.0, 1.0) if x_first else None
+        source = trial.suggest_categorical("source", list(range(n_sources)))
+        points.append((source, trial.suggest_float("x", 0.0, 1.0)))
+        assert x in (None, points[-1][1])
+    assert [source for source, _ in points] == expected
+    assert len(set(points)) == 8
+    frozen = study.get_trials(deepcopy=False)
+    assert [records.row_of(t)[0] for t in frozen] == expected  # type: ignore[index]
+    if not x_first:  # At the same rows.
+        at_first = {x for source, x in points if source == 0}
+        assert all({x for source, x in points if source == s} & at_first for s in expected)
+    for trial in frozen:
+        assert records.has_decided(trial)
+
+
+def test_trials_that_never_begin_do_not_stop_the_design() -> None:
+    study = study_of(MisoWildSampler(seed=0))
+    for _ in range(4):
+        study.ask()
+    study.optimize(toy, n_trials=8)
+    slots = {records.row_of(t) for t in study.get_trials(deepcopy=False)[4:]}
+    assert {(0, 0), (0, 1), (0, 2)} <= slots
+    assert len([slot for slot in slots if slot is not None and slot[0] == 1]) == 5
+
+
 class SamePlace(PaperMethod):
     """Proposes the middle of the preferred source, or 0.9 if another trial is pending there."""
 

@@ -97,6 +97,10 @@ def never(*args: Any, **kwargs: Any) -> bool:
     return False
 
 
+def keep(_: Any, __: Any, ___: Any, slot: tuple[int, int], ____: Any) -> tuple[int, int]:
+    return slot
+
+
 # Before the method has its model (n_trials = 0: the initial design) and after.
 N_BEFORE = [0, 10]
 
@@ -127,6 +131,7 @@ def test_a_choice_that_another_has_made_meanwhile_is_made_anew(
     # Without the turns they coincide, which shows that this test means something.
     if not turns:
         monkeypatch.setattr(base_sampler, "must_give_way", never)
+        monkeypatch.setattr(base_sampler.MethodSampler, "_confirm_slot", keep)
     # In the initial design nobody counts on those that have begun before and say nothing.
     monkeypatch.setattr(records, "_DECISION_SECONDS", 0.0)
     slow, fast = two_workers(method, storage_of(kind, tmp_path), n_before)

@@ -22,8 +22,9 @@ from optuna_misowild.domain import distances
 from optuna_misowild.maximize import Maximum
 from optuna_misowild.maximize import maximize
 from optuna_misowild.methods import Incumbent
+from optuna_misowild.methods.cost_ratio import cost_ratio
+from optuna_misowild.methods.cost_ratio import log_ratio_limits
 from optuna_misowild.methods.exploration import least_known
-from optuna_misowild.methods.robust_design import is_cheap
 from optuna_misowild.methods.robust_design import remaining_pairs
 from optuna_misowild.methods.robust_fit import fit_costs
 from optuna_misowild.methods.robust_fit import fit_in_order
@@ -62,9 +63,8 @@ class RobustMethod:
     """The constants of the robust method.
 
     Args:
-        max_cost_ratio: Another source is kept if it costs less than this times the preferred
-            source where both are first queried, and excluded at locations where it is predicted
-            to cost more.
+        max_cost_ratio: Another source is dropped once it surely costs more than this times the
+            preferred source, and excluded at locations where it is predicted to.
         n_preferred_rows: Number of locations of the initial design that the preferred source is
             queried at, if another source is kept; if none is, it is queried at all of them.
         design_cost_share: What all other sources together may cost in the initial design, as a
@@ -181,7 +181,7 @@ class RobustMethod:
             alpha=cooling_exponent(
                 observations.spent + pending, observations.initial_spent, observations.budget
             ),
-            max_cost_ratio=self.max_cost_ratio,
+            log_ratio_limit=log_ratio_limits(observations, cost.joint.noise, self.max_cost_ratio),
             left=spending_limit(observations, pending, cost.median(X[first], 0)),
         )
 
@@ -262,9 +262,9 @@ class RobustMethod:
         allowed = tuple(observations.queryable if sources is None else sources)
         if 0 not in allowed:
             return allowed
-        return tuple(
-            s for s in allowed if s == 0 or is_cheap(observations, s, self.max_cost_ratio)
-        )
+        known = [s for s in allowed if s > 0 and len(observations.costed(s))]
+        limit = self.max_cost_ratio
+        return (0, *(s for s in known if not cost_ratio(observations, s).exceeds(limit)))
 
     def is_due(self, observations: Observations, model: RobustModel) -> bool:
         """Whether the preferred source is to be queried: after too many queries elsewhere.

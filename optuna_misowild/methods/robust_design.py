@@ -1,4 +1,4 @@
-"""The initial design of the robust method, and which sources it keeps.
+"""The initial design of the robust method.
 
 Only sources, rows, costs and states of the trials are looked at, never locations: while the
 design runs, the search space may not be known yet.
@@ -6,13 +6,18 @@ design runs, the search space may not be known yet.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from optuna_misowild.methods.cost_ratio import cost_ratio
+
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from numpy.typing import NDArray
 
     from optuna_misowild.observations import Observations
 
@@ -30,22 +35,29 @@ def remaining_pairs(
     """Return the (source, row) pairs that are still to be queried, in their order.
 
     The preferred source at the first few rows; each other source at the one of these of median
-    cost; those that are cheap there, also at the other rows, as long as each stays within its
-    share of the costs. If none is cheap, the preferred source at every row.
+    cost, and at the other rows, as long as each stays within its share of the costs. One that
+    seems too expensive is queried at further rows of the preferred source until that is certain.
+    If none is kept, the preferred source at every row.
+
+    While no cost of the preferred source is known, but queries of it are pending, the shares are
+    not known either, and workers have nothing better to do: each other source at every row.
 
     On a plateau, where the lowest value is one of several that are the same, a model knows of no
     direction in which to look, and cheap queries find the way out for little money: so the
-    cheapest source goes on with further rows, within its share, until it has left it.
+    cheapest source goes on with further rows, within its share, until it has left it. So it does
+    while no cost of the preferred source is known.
 
-    Evaluations that hold no row (enqueued, added, of an earlier study) count in the place of one,
-    and so do failed and pending ones. A source that failed without a cost is tried at another
-    row.
+    Evaluations of the preferred source that hold no row (enqueued, added, of an earlier study)
+    count in the place of one, and so do failed and pending ones. Those of another source do not:
+    they are not where the preferred one is queried. A source that failed without a cost is tried
+    at another row.
 
     Args:
         observations: The trials so far.
         n_rows: Number of rows.
         n_preferred: Number of rows of the preferred source if there are others to help it.
-        max_cost_ratio: See :func:`is_cheap`.
+        max_cost_ratio: Another source is kept unless its cost, relative to that of the preferred
+            one, surely exceeds this, see :class:`~optuna_misowild.methods.cost_ratio.CostRatio`.
         cost_share: What all other sources together may cost, as a part of what the preferred
             source costs.
         plateau_factor: How many times the number of rows the cheapest source may be queried at
@@ -57,64 +69,42 @@ def remaining_pairs(
     if 0 not in observations.queryable:  # Nothing to be cheap against: every row of all.
         return [(s, row) for row in range(n_rows) for s in others if _free(observations, s, [row])]
     n_preferred = min(n_preferred, n_rows)
-    has_help = any(
-        not len(observations.costed(s)) or is_cheap(observations, s, max_cost_ratio)
-        for s in others
-    )
+    ratios = {s: cost_ratio(observations, s) for s in others}
+    kept = [s for s in others if not ratios[s].exceeds(max_cost_ratio)]
     n_given = int(((observations.source == 0) & (observations.row < 0)).sum())
-    free = _free(observations, 0, range(n_preferred if has_help else n_rows))
+    free = _free(observations, 0, range(n_preferred if kept else n_rows))
     preferred = [(0, row) for row in free[: max(len(free) - n_given, 0)]]
 
-    first = _median_row(observations)
+    first = _first_row(observations)
     if first is None:
         return preferred
-    cheap = [s for s in others if is_cheap(observations, s, max_cost_ratio)]
-    cheapest = min(cheap, key=lambda s: _mean_cost(observations, s), default=None)
-    mean_1 = _mean_cost(observations, 0)
+    means = {s: _mean_cost(observations, s) for s in (0, *kept)}
+    cheapest = min((s for s in kept if means[s] < np.inf), key=lambda s: means[s], default=None)
+    is_known = means[0] < np.inf
     wanted = []
-    for s in others:
-        goes_on = s == cheapest and _is_on_plateau(observations, s, tolerance)
+    for s in kept:
+        goes_on = s == cheapest and (not is_known or _is_on_plateau(observations, s, tolerance))
         n_most = n_rows * plateau_factor if goes_on else n_rows
+        if goes_on and not is_known:  # So much again for each further query of the preferred one.
+            n_most *= 1 + max(int((observations.source == 0).sum()) - n_preferred, 0)
         order = [first, *(row for row in range(n_most) if row != first)]
-        costs = observations.cost[observations.costed(s)]
-        n_pending = int((observations.pending & (observations.source == s)).sum())
-        if len(costs) == 0:
-            n_affordable = 1
-        elif s not in cheap:
-            continue
-        elif costs.mean() == 0.0:
+        has_row = (observations.source == s) & (observations.row >= 0)
+        has_cost = np.isfinite(observations.cost)
+        if not is_known or means[s] == 0.0:
             n_affordable = n_most
+        elif means[s] == np.inf:
+            n_affordable = 1
         else:
-            allowance = cost_share * n_preferred * mean_1 / len(others)
-            n_affordable = int(min(allowance / costs.mean(), n_most))
+            allowance = cost_share * n_preferred * means[0] / len(others)
+            n_affordable = max(int(min(allowance / means[s], n_most)), 1)
         free = _free(observations, s, order)
-        wanted += [
-            (order.index(row), s, row)
-            for row in free[: max(n_affordable - len(costs) - n_pending, 0)]
-        ]
+        n_asked = int((has_row & (has_cost | observations.pending)).sum())
+        if ratios[s].seems_to_exceed(max_cost_ratio):
+            comparable = [row for row in free if row in observations.row[observations.costed(0)]]
+            if comparable:
+                free, n_affordable = comparable, max(n_affordable, ratios[s].n + 1)
+        wanted += [(order.index(row), s, row) for row in free[: max(n_affordable - n_asked, 0)]]
     return preferred + [(s, row) for _, s, row in sorted(wanted)]
-
-
-def is_cheap(observations: Observations, source: int, max_ratio: float) -> bool:
-    """Whether a source is known to cost less than ``max_ratio`` times the preferred one.
-
-    At the first row that has a cost of both; if there is none, in the median.
-    """
-    costs = compared_costs(observations, source)
-    return costs is not None and costs[0] < max_ratio * costs[1]
-
-
-def compared_costs(observations: Observations, source: int) -> tuple[float, float] | None:
-    """Return the costs of a source and of the preferred one that :func:`is_cheap` compares."""
-    here, preferred = observations.costed(source), observations.costed(0)
-    if not len(here) or not len(preferred):
-        return None
-    cost, rows = observations.cost, observations.row
-    for i in here[rows[here] >= 0]:
-        same = preferred[rows[preferred] == rows[i]]
-        if len(same):
-            return float(cost[i]), float(cost[same[0]])
-    return float(np.median(cost[here])), float(np.median(cost[preferred]))
 
 
 def _is_on_plateau(observations: Observations, source: int, tolerance: float) -> bool:
@@ -127,7 +117,9 @@ def _is_on_plateau(observations: Observations, source: int, tolerance: float) ->
 
 
 def _mean_cost(observations: Observations, source: int) -> float:
-    return float(observations.cost[observations.costed(source)].mean())
+    """Return the mean cost of a source at the rows, else of its others, else infinity."""
+    known = _in_rows(observations, observations.costed(source))
+    return float(observations.cost[known].mean()) if len(known) else math.inf
 
 
 def _free(observations: Observations, source: int, rows: Iterable[int]) -> list[int]:
@@ -136,16 +128,24 @@ def _free(observations: Observations, source: int, rows: Iterable[int]) -> list[
     return [row for row in rows if row not in taken]
 
 
-def _median_row(observations: Observations) -> int | None:
-    """Return the row at which the cost of the preferred source is the median, if it has any.
+def _first_row(observations: Observations) -> int | None:
+    """Return the row at which the others are queried first, if there is one.
 
-    Those that are pending count as the dearest: mostly they are. While less than half are known
-    it is the dearest so far. Evaluations without a row stand for row 0.
+    The one at which the cost of the preferred source is the median. Those that are pending count
+    as the most expensive: mostly they are. While less than half are known it is the most
+    expensive so far; while none is known, the first that is pending. Evaluations without a row
+    stand for row 0.
     """
-    known = observations.costed(0)
+    pending = np.flatnonzero(observations.pending & (observations.source == 0))
+    known = _in_rows(observations, observations.costed(0))
     if not len(known):
-        return None
+        return max(int(observations.row[pending].min()), 0) if len(pending) else None
     known = known[np.argsort(observations.cost[known], kind="stable")]
-    n_pending = int((observations.pending & (observations.source == 0)).sum())
-    middle = min((len(known) + n_pending - 1) // 2, len(known) - 1)
+    middle = min((len(known) + len(pending) - 1) // 2, len(known) - 1)
     return max(int(observations.row[known[middle]]), 0)
+
+
+def _in_rows(observations: Observations, index: NDArray[np.int_]) -> NDArray[np.int_]:
+    """Return those of some trials that hold a row, or all of them if none does."""
+    in_rows = index[observations.row[index] >= 0]
+    return in_rows if len(in_rows) else index

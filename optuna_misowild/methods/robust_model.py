@@ -40,7 +40,7 @@ class RobustModel:
             (n, d).
         best: min y_1, the lowest value of source 0; inf if it has none.
         alpha: α, the exponent of the costs.
-        max_cost_ratio: Other sources are excluded where they cost more than this times source 0.
+        log_ratio_limit: Source s is excluded where log ĉ_s(x)/ĉ_1(x) exceeds this, shape (S,).
         left: What the next query may cost, see :func:`spending_limit`.
     """
 
@@ -53,7 +53,7 @@ class RobustModel:
     ranked: NDArray[np.float64]
     best: float
     alpha: float
-    max_cost_ratio: float
+    log_ratio_limit: NDArray[np.float64]
     left: float
 
     @property
@@ -154,7 +154,7 @@ class RobustAcquisition:
         values = cool(utility.value, log_cost, alpha=model.alpha).value
         if 0 in columns:
             of_first = log_cost[:, [columns.index(0)]]
-            values[self._is_excluded(log_cost, of_first, np.array(columns) > 0)] = -np.inf
+            values[self._is_excluded(log_cost, of_first, np.array(columns))] = -np.inf
         return values
 
     def value_and_gradient(
@@ -199,17 +199,18 @@ class RobustAcquisition:
         )
         if 0 in self.sources:
             of_first = model.cost.joint.predict_mean(X)
-            value.value[self._is_excluded(log_cost, of_first, source > 0)] = -np.inf
+            value.value[self._is_excluded(log_cost, of_first, source)] = -np.inf
         return value.value, gradient
 
     def _is_excluded(
         self,
         log_cost: NDArray[np.float64],
         log_cost_of_first: NDArray[np.float64],
-        is_other: NDArray[np.bool_],
+        source: NDArray[np.int_],
     ) -> NDArray[np.bool_]:
         """Whether a query is too dear; the arguments broadcast."""
-        hardly_cheaper = log_cost - log_cost_of_first > np.log(self.model.max_cost_ratio)
+        is_other = source > 0
+        hardly_cheaper = log_cost - log_cost_of_first > self.model.log_ratio_limit[source]
         then = np.where(is_other, log_cost_of_first, -np.inf)
         excluded: NDArray[np.bool_] = (is_other & hardly_cheaper) | (
             np.logaddexp(log_cost, then) > np.log(self.model.left)
