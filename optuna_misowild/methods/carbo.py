@@ -64,6 +64,7 @@ class CostCooling:
 
     logarithmic_acquisition: ClassVar[bool] = True
     moves_outliers: ClassVar[bool] = True
+    nested_design: ClassVar[bool] = True
 
     alpha: float | None = None
     initial_design: str = "lhs"

@@ -67,6 +67,7 @@ class PaperMethod:
 
     logarithmic_acquisition: ClassVar[bool] = False
     moves_outliers: ClassVar[bool] = False
+    nested_design: ClassVar[bool] = False
 
     m: float = 1.0
     beta: float | Callable[[int], float] | None = None
@@ -81,8 +82,11 @@ class PaperMethod:
     def design(self, observations: Observations, n_rows: int) -> list[tuple[int, int]]:
         """Return the (source, row) pairs of the initial design that are still to be queried.
 
-        ``n_rows`` locations on each source, the same ones; row by row, the preferred source
-        first. Other evaluations (enqueued, added, of an earlier study) count in their place.
+        ``n_rows`` locations on each source, row by row, the preferred source first. Other
+        evaluations (enqueued, added, of an earlier study) count in their place.
+
+        Each source has a Latin hypercube of its own: at a location of F_1 its σ_1 is hardly more
+        than the noise, so that nothing could augment F_1 from the same ones.
         """
         wanted = [
             (row, source)
