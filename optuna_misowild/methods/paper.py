@@ -25,10 +25,12 @@ from optuna_misowild.cost import fit_paper_cost
 from optuna_misowild.cost import typical_cost
 from optuna_misowild.gp import GaussianProcess
 from optuna_misowild.gp import fit_gp
+from optuna_misowild.maximize import Maximum
 from optuna_misowild.maximize import maximize
 from optuna_misowild.methods import Incumbent
 from optuna_misowild.methods.exploration import distances
 from optuna_misowild.methods.exploration import least_known
+from optuna_misowild.methods.kinks import best_on_kinks
 from optuna_misowild.observations import Proposal
 
 
@@ -136,15 +138,30 @@ class PaperMethod:
         """Return (s', x') of eq:acquisition, or of eq:correction where that is too close."""
         allowed = tuple(observations.queryable if sources is None else sources)
         model = self.fit(observations, domain)
-        acquisition = _Acquisition(model, allowed)
-        starts = observations.X[model.rows]
-        found = maximize(acquisition, domain, rng=rng, starts=starts, fixed=fixed)
+        found = self.maximum(observations, domain, model, allowed, rng=rng, fixed=fixed)
         queried = observations.X[observations.source == found.source]
         nearest = distances(found.x[None], queried, domain.categorical)
         if not (nearest < self.min_distance).any():
             return Proposal(found.source, found.x)
         source = 0 if 0 in allowed else allowed[0]
         return self.correct(observations, domain, model, source, rng=rng, fixed=fixed)
+
+    def maximum(
+        self,
+        observations: Observations,
+        domain: Domain,
+        model: PaperModel,
+        sources: tuple[int, ...],
+        *,
+        rng: np.random.Generator,
+        fixed: NDArray[np.float64] | None = None,
+    ) -> Maximum:
+        """Return the maximum of eq:acquisition over some sources, before any correction."""
+        acquisition = _Acquisition(model, sources)
+        starts = observations.X[model.rows]
+        on_kinks = best_on_kinks(acquisition, domain, rng=rng, starts=starts, fixed=fixed)
+        starts = np.concatenate([on_kinks, starts])
+        return maximize(acquisition, domain, rng=rng, starts=starts, fixed=fixed)
 
     def correct(
         self,
@@ -310,16 +327,31 @@ class _Acquisition:
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         model = self.model
         mean, variance, dmean, dvariance = model.augmented.predict_with_gradient(X)
-        source_mean, cost = np.empty(len(X)), np.empty(len(X))
-        dsource_mean, dcost = np.empty(X.shape), np.empty(X.shape)
+        source_mean, dsource_mean = self._source_mean_with_gradient(X, source)
+        cost, dcost = np.empty(len(X)), np.empty(X.shape)
         for s in np.unique(source):
             rows = source == s
-            of_source = model.objective[s].predict_mean_with_gradient(X[rows])
-            source_mean[rows], dsource_mean[rows] = of_source
             cost[rows], dcost[rows] = model.cost[s].upper_with_gradient(X[rows])
         value, partials = self._formula(mean, variance, cost, discrepancy(mean, source_mean))
         deta = np.sign(mean - source_mean)[:, None] * (dmean - dsource_mean)
         return value, chain(partials, dmean, dvariance, dcost, deta)
+
+    def difference_with_gradient(
+        self, X: NDArray[np.float64], source: NDArray[np.int_]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return μ̂ − μ_s, whose size is η, at X (m, d) and s (m,), and its gradient (m, d)."""
+        mean, dmean = self.model.augmented.predict_mean_with_gradient(X)
+        source_mean, dsource_mean = self._source_mean_with_gradient(X, source)
+        return mean - source_mean, dmean - dsource_mean
+
+    def _source_mean_with_gradient(
+        self, X: NDArray[np.float64], source: NDArray[np.int_]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        mean, dmean = np.empty(len(X)), np.empty(X.shape)
+        for s in np.unique(source):
+            rows = source == s
+            mean[rows], dmean[rows] = self.model.objective[s].predict_mean_with_gradient(X[rows])
+        return mean, dmean
 
     def _formula(
         self,
