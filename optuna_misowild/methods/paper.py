@@ -47,6 +47,9 @@ if TYPE_CHECKING:
 # already gone further.
 PLANNED_EVALUATIONS = 50
 
+# How the constant mean of a Gaussian process is found.
+MEANS = ("sample", "gls")
+
 # A location is observed on the preferred source if it is this close to one of its trials.
 _SAME_LOCATION = 1e-9
 
@@ -61,10 +64,16 @@ class PaperMethod:
             locations, or None for the schedule of the authors' code,
             β = 2·log(π²·(T·n)²/(6·0.1)) with T planned evaluations and n inducing locations.
         min_distance: δ of the correction, a distance in the unit cube.
+        mean: The constant mean of each Gaussian process: ``"sample"``, that of its data; or
+            ``"gls"``, the likeliest one, 1ᵀK⁻¹y / 1ᵀK⁻¹1 (generalised least squares), as in the
+            authors' code.
+        preferred_ahead: Whether another source is asked only while it has been asked less often
+            than the preferred one, n_1 > n_s, as in the authors' later code.
 
     Raises:
         TypeError: If an argument has the wrong type.
-        ValueError: If ``m`` or ``beta`` is negative, or ``min_distance`` not positive.
+        ValueError: If ``m`` or ``beta`` is negative, ``min_distance`` not positive, or ``mean``
+            unknown.
     """
 
     logarithmic_acquisition: ClassVar[bool] = False
@@ -74,12 +83,17 @@ class PaperMethod:
     m: float = 1.0
     beta: float | Callable[[int], float] | None = None
     min_distance: float = 1e-3
+    mean: str = "sample"
+    preferred_ahead: bool = False
 
     def __post_init__(self) -> None:
         arguments.number("m", self.m, positive=False)
         if self.beta is not None and not callable(self.beta):
             arguments.number("beta", self.beta, positive=False)
         arguments.number("min_distance", self.min_distance, positive=True)
+        if self.mean not in MEANS:
+            raise ValueError(f"`mean` must be one of {MEANS}, but got {self.mean!r}.")
+        arguments.flag("preferred_ahead", self.preferred_ahead)
 
     def design(self, observations: Observations, n_rows: int) -> list[tuple[int, int]]:
         """Return the (source, row) pairs of the initial design that are still to be queried.
@@ -100,22 +114,28 @@ class PaperMethod:
     def fit(self, observations: Observations, domain: Domain) -> PaperModel:
         """Fit F_s and C_s of every source, find F̂, and fit the AGP."""
         categorical = domain.categorical
+        likeliest_mean = self.mean == "gls"
+
+        def fitted(X: NDArray[np.float64], y: NDArray[np.float64]) -> GaussianProcess:
+            return _fit(X, y, categorical, likeliest_mean=likeliest_mean)
+
         objective, cost = [], []
         default_cost = typical_cost(observations.cost)
         for source in range(observations.n_sources):
             valued, costed = observations.valued(source), observations.costed(source)
-            objective.append(_fit(observations.X[valued], observations.y[valued], categorical))
+            objective.append(fitted(observations.X[valued], observations.y[valued]))
             cost.append(
                 fit_paper_cost(
                     observations.X[costed],
                     observations.cost[costed],
                     default=default_cost,
                     categorical=categorical,
+                    likeliest_mean=likeliest_mean,
                 )
             )
         inducing = inducing_locations(observations, objective, self.m)
         X, y = observations.X[inducing], observations.y[inducing]
-        augmented = _fit(X, y, categorical)
+        augmented = fitted(X, y)
         horizon = max(PLANNED_EVALUATIONS, int(observations.has_value.sum()))
         return PaperModel(
             *_with_silent(observations, objective, augmented, self.m),
@@ -138,13 +158,21 @@ class PaperMethod:
         """Return (s', x') of eq:acquisition, or of eq:correction where that is too close."""
         allowed = tuple(observations.queryable if sources is None else sources)
         model = self.fit(observations, domain)
-        found = self.maximum(observations, domain, model, allowed, rng=rng, fixed=fixed)
+        eligible = self._eligible(observations, allowed)
+        found = self.maximum(observations, domain, model, eligible, rng=rng, fixed=fixed)
         queried = observations.X[observations.source == found.source]
         nearest = distances(found.x[None], queried, domain.categorical)
         if not (nearest < self.min_distance).any():
             return Proposal(found.source, found.x)
         source = 0 if 0 in allowed else allowed[0]
         return self.correct(observations, domain, model, source, rng=rng, fixed=fixed)
+
+    def _eligible(self, observations: Observations, allowed: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the sources that may be asked; all that are allowed if none of them may be."""
+        if not self.preferred_ahead:
+            return allowed
+        n = np.bincount(observations.source, minlength=observations.n_sources)
+        return tuple(s for s in allowed if s == 0 or n[0] > n[s]) or allowed
 
     def maximum(
         self,
@@ -280,10 +308,21 @@ def _augmented_rows(
 
 
 def _fit(
-    X: NDArray[np.float64], y: NDArray[np.float64], categorical: NDArray[np.bool_]
+    X: NDArray[np.float64],
+    y: NDArray[np.float64],
+    categorical: NDArray[np.bool_],
+    *,
+    likeliest_mean: bool,
 ) -> GaussianProcess:
     """Fit a GP as in Section 2: isotropic Matérn 3/2, maximum likelihood."""
-    return fit_gp(X, y, smoothness=1.5, ard=False, categorical=categorical)
+    return fit_gp(
+        X,
+        y,
+        smoothness=1.5,
+        ard=False,
+        categorical=categorical,
+        likeliest_mean=likeliest_mean,
+    )
 
 
 def _with_silent(
