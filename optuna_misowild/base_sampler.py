@@ -141,9 +141,11 @@ class MethodSampler(BaseSampler):
             index = slot[0] if slot is not None and slot[0] in sources.queryable else 0
             return sources.choices[index]
         if slot is not None:
-            u = latin_hypercube_coordinate(
-                self._entropy(study), param_name, slot[1], self._n_startup_trials
-            )
+            # Of the first trials the source may be fixed before any trial has told its choices.
+            known = trial.distributions.get(self._settings.source)
+            named = self._settings.sources(known).of_trial(trial.params) if known else None
+            source = slot[0] if named is None else named
+            u = self._coordinate(study, param_name, source, slot[1])
             return from_unit(param_distribution, u)
         if self._warn_independent_sampling:
             self._advice.independent_sampling(study, trial, param_name)
@@ -216,7 +218,7 @@ class MethodSampler(BaseSampler):
                 if revision == _MAX_REVISIONS:  # A row that nobody else takes.
                     slot = slot[0], self._n_startup_trials + trial.number
                 records.write_row(study, trial, *slot)
-                proposal = Proposal(slot[0], self._location(view, fixed, slot[1]))
+                proposal = Proposal(slot[0], self._location(view, fixed, *slot))
             elif search_space:
                 with single_blas_thread():
                     proposal = self._propose(view, trial, fixed, revision)
@@ -302,16 +304,27 @@ class MethodSampler(BaseSampler):
             return lambda source, row: True
         X, sources = view.asked()
         return lambda source, row: (
-            not is_asked(self._location(view, fixed, row), source, X, sources)
+            not is_asked(self._location(view, fixed, source, row), source, X, sources)
         )
 
-    def _location(self, view: StudyView, fixed: dict[str, Any], row: int) -> NDArray[np.float64]:
-        """Return the location of a row of the initial design, shape (d,)."""
-        entropy, n_rows = self._entropy(view.study), self._n_startup_trials
-        u = [latin_hypercube_coordinate(entropy, name, row, n_rows) for name in view.space]
+    def _location(
+        self, view: StudyView, fixed: dict[str, Any], source: int, row: int
+    ) -> NDArray[np.float64]:
+        """Return the location of a (source, row) of the initial design, shape (d,)."""
+        u = [self._coordinate(view.study, name, source, row) for name in view.space]
         x = encode(view.space, [decode(view.space, np.array(u))])[0]
         coordinates = encode_known(view.space, fixed)
         return np.where(np.isnan(coordinates), x, coordinates)
+
+    def _coordinate(self, study: Study, name: str, source: int, row: int) -> float:
+        """Return the coordinate of a parameter at a (source, row) of the initial design."""
+        return latin_hypercube_coordinate(
+            self._entropy(study),
+            name,
+            row,
+            self._n_startup_trials,
+            hypercube=0 if self._method.nested_design else source,
+        )
 
     def _propose(
         self, view: StudyView, trial: FrozenTrial, fixed: dict[str, Any], revision: int

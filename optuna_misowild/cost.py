@@ -175,6 +175,7 @@ def fit_paper_cost(
     default: float = 1.0,
     categorical: NDArray[np.bool_] | None = None,
     warm_start: GaussianProcess | None = None,
+    likeliest_mean: bool = False,
 ) -> PaperCost:
     """Fit C_s as in Section 2: isotropic Matérn 3/2, maximum likelihood.
 
@@ -184,8 +185,17 @@ def fit_paper_cost(
         default: Of a source without a known cost, both the mean and the standard deviation.
         categorical: Which coordinates are categorical, shape (d,); by default none.
         warm_start: A model whose hyperparameters are the only start.
+        likeliest_mean: See :func:`~optuna_misowild.gp.fit_gp`.
     """
-    gp = fit_gp(X, cost, smoothness=1.5, ard=False, categorical=categorical, warm_start=warm_start)
+    gp = fit_gp(
+        X,
+        cost,
+        smoothness=1.5,
+        ard=False,
+        categorical=categorical,
+        warm_start=warm_start,
+        likeliest_mean=likeliest_mean,
+    )
     parameters = _fields(gp)
     if len(cost) == 0:
         amplitude = max(default**2, float(np.finfo(np.float64).tiny))

@@ -20,6 +20,7 @@ from optuna_misowild.gp_likelihood import DEFAULTS
 from optuna_misowild.gp_likelihood import FLAT
 from optuna_misowild.gp_likelihood import STARTS
 from optuna_misowild.gp_likelihood import Objective
+from optuna_misowild.gp_likelihood import gls_mean
 from optuna_misowild.gp_likelihood import log_parameters
 from optuna_misowild.gp_likelihood import minimize_objective
 from optuna_misowild.kernel import location_gradient
@@ -255,8 +256,9 @@ def fit_gp(
     warm_start: GaussianProcess | None = None,
     min_scale: float = 0.0,
     max_fit_points: int = 300,
+    likeliest_mean: bool = False,
 ) -> GaussianProcess:
-    """Fit a Gaussian process with a constant mean, that of the data.
+    """Fit a Gaussian process with a constant mean, by default that of the data.
 
     Values are standardised for the fit, which searches by L-BFGS-B with the analytic gradient,
     from the best of several fixed starts. Nothing is fitted to fewer than two values, nor to
@@ -275,6 +277,9 @@ def fit_gp(
         min_scale: The least unit in which values are measured.
         max_fit_points: With more data than that, hyperparameters are fitted to so many of them,
             evenly spread over the rows; the model has them all.
+        likeliest_mean: Whether the mean is the likeliest one, by generalised least squares
+            (:func:`~optuna_misowild.gp_likelihood.gls_mean`), at the fitted hyperparameters and
+            at all that the search tries.
 
     Returns:
         The model, its hyperparameters in the units of ``y``.
@@ -289,7 +294,9 @@ def fit_gp(
         rows = np.arange(len(z))
         if len(z) > max_fit_points:
             rows = np.linspace(0, len(z) - 1, max_fit_points).round().astype(int)
-        objective = Objective(X[rows], z[rows], smoothness, ard, categorical, prior)
+        objective = Objective(
+            X[rows], z[rows], smoothness, ard, categorical, prior, likeliest_mean
+        )
         if warm_start is None:
             groups = [[log_parameters(start, n_scales) for start in group] for group in STARTS]
         else:
@@ -306,6 +313,11 @@ def fit_gp(
     elif len(z) > 1:
         found = log_parameters(FLAT, n_scales)
     parameters = np.exp(found)
+    if likeliest_mean and z.any():
+        length_scale = np.broadcast_to(parameters[:-2], d)
+        r2 = scaled_squared_distance(X, X, length_scale, categorical)
+        K = parameters[-2] * matern(r2, smoothness)[0] + parameters[-1] * np.eye(len(z))
+        mean += scale * gls_mean(K, z)
     return GaussianProcess(
         X=X,
         y=np.clip(y, -_LARGEST, _LARGEST),

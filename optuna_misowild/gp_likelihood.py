@@ -15,7 +15,9 @@ import numpy as np
 
 from optuna_misowild.kernel import matern
 from optuna_misowild.kernel import squared_differences
+from optuna_misowild.linalg import cholesky
 from optuna_misowild.linalg import negative_log_likelihood
+from optuna_misowild.linalg import solve
 
 
 if TYPE_CHECKING:
@@ -82,8 +84,24 @@ def regularising_prior(
     return float(value), gradient
 
 
+def gls_mean(K: NDArray[np.float64], y: NDArray[np.float64]) -> float:
+    """Return 1ᵀK⁻¹y / 1ᵀK⁻¹1, the constant mean under which y is likeliest.
+
+    Generalised least squares; Rasmussen and Williams (2006), eq. 2.41 with a constant basis.
+
+    Args:
+        K: Covariance matrix of the observations, noise included, shape (n, n), n ≥ 1.
+        y: Shape (n,).
+    """
+    weights = solve(cholesky(K), np.ones(len(y)))
+    return float(weights @ y / weights.sum())
+
+
 class Objective:
-    """The negative log likelihood, plus the negative log prior, of the log parameters."""
+    """The negative log likelihood, plus the negative log prior, of the log parameters.
+
+    With ``profile_mean`` it is that under the likeliest mean, :func:`gls_mean`; else under 0.
+    """
 
     def __init__(
         self,
@@ -93,6 +111,7 @@ class Objective:
         ard: bool,
         categorical: NDArray[np.bool_],
         prior: Prior | None,
+        profile_mean: bool = False,
     ) -> None:
         differences = squared_differences(X, X, categorical)
         if not ard:
@@ -102,6 +121,7 @@ class Objective:
         self._z = z
         self._smoothness = smoothness
         self._prior = prior
+        self._profile_mean = profile_mean
 
     def __call__(self, log_parameters: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         n = len(self._z)
@@ -111,7 +131,9 @@ class Objective:
         k, dk_dr2 = matern((inverse_square @ self._differences).reshape(n, n), self._smoothness)
         K = amplitude * k
         K.flat[:: n + 1] += noise
-        value, W = negative_log_likelihood(K, self._z)
+        # The likeliest mean moves with the parameters, but to the first order without effect.
+        z = self._z - gls_mean(K, self._z) if self._profile_mean else self._z
+        value, W = negative_log_likelihood(K, z)
 
         # With log ℓ_i, r² changes by −2 d_i/ℓ_i².
         gradient = np.empty_like(log_parameters)

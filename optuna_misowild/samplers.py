@@ -127,9 +127,10 @@ class CarboCoolingSampler(MethodSampler):
             if ``alpha`` is given.
         alpha: A fixed α: 1.0 gives the expected improvement per unit cost, 0.0 the plain
             expected improvement. By default it is cooled.
-        initial_design: ``"lhs"``, a Latin hypercube of ``n_startup_trials`` locations, or
-            ``"cost-effective"``, CArBO's own: cheap and distant locations, one after the other,
-            until an eighth of the budget is spent.
+        initial_design: ``"lhs"``, a Latin hypercube of ``n_startup_trials`` locations, up to
+            three times as many while they are but a plateau; or ``"cost-effective"``, CArBO's
+            own: cheap and distant locations, one after the other, until an eighth of the budget
+            is spent.
         source: Name of the categorical parameter that names the source, if there is one.
         preferred_source: The choice that is asked; by default the first one.
         cost_attr: User attribute of a trial that holds its cost. If the objective does not set

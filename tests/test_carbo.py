@@ -7,6 +7,10 @@ import numpy as np
 import optuna
 import pytest
 
+from examples.paper.experiment import Task
+from examples.paper.experiment import replay
+from examples.paper.tasks import SOURCES
+from examples.paper.tasks import Objective
 from optuna_misowild import CarboCoolingSampler
 from optuna_misowild import CostCooling
 from optuna_misowild import recommend
@@ -110,6 +114,62 @@ def test_gradient_of_the_acquisition() -> None:
         low, high = acquisition.values(np.array([[x - step], [x + step]]))[:, 0]
         assert value == pytest.approx(acquisition.values(np.array([[x]]))[0, 0])
         assert gradient[0, 0] == pytest.approx((high - low) / (2 * step), rel=1e-3, abs=1e-4)
+
+
+def test_prior_by_hand() -> None:
+    parameters = np.log([2.0, 1.0, 3.0, 0.01])
+    value, gradient = carbo.noise_seeking_prior(parameters)
+    # Σ 0.1 (ℓ² + ℓ⁻²) − log σ² + σ² − 0.1 log λ² + 30 λ²
+    expected = 0.1 * (4.25 + 2.0) - math.log(3.0) + 3.0 - 0.1 * math.log(0.01) + 0.3
+    assert value == pytest.approx(expected)
+    step = 1e-6 * np.eye(4)
+    high = [carbo.noise_seeking_prior(parameters + h)[0] for h in step]
+    low = [carbo.noise_seeking_prior(parameters - h)[0] for h in step]
+    np.testing.assert_allclose(gradient, np.subtract(high, low) / 2e-6, rtol=1e-6)
+
+
+def of_design(y: list[float], extra: list[float] | None = None) -> Observations:
+    """A design of so many rows, and values of further queries."""
+    extra = extra or []
+    x = np.random.default_rng(0).random(len(y) + len(extra))
+    points = [(float(u), v, 1.0) for u, v in zip(x, y + extra, strict=True)]
+    return observations(points, row=np.array([*range(len(y)), *[-1] * len(extra)]))
+
+
+@pytest.mark.parametrize(
+    "y, extra, goes_on",
+    [
+        ([0.48, 0.48, 0.39, 0.39, 0.39], [], True),
+        ([0.48, 0.48, 0.39, 0.39 + 1e-15, 0.39 - 1e-15], [], True),
+        ([0.48, 0.48, 0.39, 0.391, 0.4], [], False),
+        ([0.48, 0.48, 0.48, 0.39, 0.48], [], False),  # The lowest value stands alone.
+        ([0.48, 0.39, 0.39, 0.39, 0.39], [0.2], False),  # A later query has left it.
+        ([0.48, 0.48, 0.39, 0.48, 0.48], [0.39], False),
+        ([0.48, 0.48, 0.39, 0.48, 0.48], [0.39, 0.39], True),  # The search has found no more.
+        ([1e30, 0.45, 0.41, 0.37, 0.39], [], False),  # What has diverged is no measure.
+    ],
+)
+def test_on_a_plateau_the_latin_hypercube_goes_on(
+    y: list[float], extra: list[float], goes_on: bool
+) -> None:
+    rows = [row for _, row in CostCooling().design(of_design(y, extra), 5)]
+    assert rows == (list(range(5, 15))[: 10 - len(extra)] if goes_on else [])
+    assert not CostCooling(initial_design="cost-effective").design(of_design(y, extra), 5)
+
+
+def test_on_a_plateau_the_latin_hypercube_ends() -> None:
+    assert CostCooling().design(of_design([0.48] * 3), 5) == [(0, 3), (0, 4)]
+    assert CostCooling().design(of_design([0.48] * 14), 5) == [(0, 14)]
+    assert CostCooling().design(of_design([0.48] * 15), 5) == []
+
+
+@pytest.mark.parametrize("seed", [2, 17])
+def test_runs_that_begin_on_a_plateau_find_the_way_out(seed: int) -> None:
+    # C-SVC on SPLICE, recorded: most rows of these designs are on one of two plateaus.
+    task = replay(Task("svc", "splice"))
+    study = optuna.create_study(sampler=CarboCoolingSampler(50 * task.mean_cpu_s, seed=seed))
+    study.optimize(Objective(task.classifier, task, SOURCES[:1]), n_trials=25)
+    assert study.best_value < 0.1
 
 
 def test_cost_effective_choice_by_hand() -> None:

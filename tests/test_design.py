@@ -22,3 +22,15 @@ def test_a_column_depends_on_seed_name_and_block_only() -> None:
     for other in (column(2, "x"), column(1, "y"), column(1, "x", 50)):
         assert column(1, "x") != other
         assert abs(np.corrcoef(column(1, "x"), other)[0, 1]) < 0.5
+
+
+def test_each_hypercube_has_columns_of_its_own() -> None:
+    def column(name: str, **kwargs: int) -> list[float]:
+        return [latin_hypercube_coordinate(1, name, i, 50, **kwargs) for i in range(50)]
+
+    columns = [column(name, hypercube=i) for name in ("x", "y") for i in range(3)]
+    correlation = np.corrcoef(columns) - np.eye(len(columns))
+    assert abs(correlation).max() < 0.5
+    for c in columns:
+        assert sorted(int(50 * u) for u in c) == list(range(50))
+    assert column("x") == columns[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 import re
 from typing import Any
@@ -10,6 +11,9 @@ import optuna
 from optuna.trial import TrialState
 import pytest
 
+from optuna_misowild import CostCooling
+from optuna_misowild import PaperMethod
+from optuna_misowild import RobustMethod
 from optuna_misowild import cumulated_cost
 
 
@@ -73,3 +77,10 @@ def test_the_documentation(page: Path, namespace: dict[str, Any]) -> None:
         run(page, namespace, with_failures=True)
     states = {trial.state for trial in namespace["study"].trials if trial.params}
     assert states == {TrialState.COMPLETE}
+
+
+@pytest.mark.parametrize("method", [PaperMethod, CostCooling, RobustMethod])
+def test_docstrings_of_the_methods_name_their_constants(method: type) -> None:
+    arguments = (method.__doc__ or "").split("Args:")[1].split("Raises:")[0]
+    named = re.findall(r"^        (\w+): ", arguments, flags=re.MULTILINE)
+    assert named == [field.name for field in dataclasses.fields(method)]

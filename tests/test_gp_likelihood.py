@@ -59,6 +59,24 @@ def test_gradient(prior, ard, smoothness, categorical):
         assert gradient[i] == pytest.approx(slope, rel=1e-6, abs=1e-8)
 
 
+def test_gradient_under_the_likeliest_mean():
+    X, z = sample(0, 12, 2, 1.5)
+    objective = Objective(X, z + 3.0, 1.5, False, np.zeros(2, dtype=bool), None, True)
+    point = np.log([0.4, 1.7, 0.05])
+    value, gradient = objective(point)
+    h = 1e-5
+    for i, step in enumerate(h * np.eye(3)):
+        slope = (objective(point + step)[0] - objective(point - step)[0]) / (2.0 * h)
+        assert gradient[i] == pytest.approx(slope, rel=1e-6, abs=1e-8)
+    # No other mean is likelier.
+    under = [
+        Objective(X, z + 3.0 - m, 1.5, False, np.zeros(2, dtype=bool), None)(point)[0]
+        for m in np.linspace(1.0, 5.0, 401)
+    ]
+    assert value <= min(under)
+    assert value == pytest.approx(min(under), abs=1e-3)
+
+
 def test_regularising_prior_by_hand():
     # 0.1 (4 + 1/4) + 0.1 (1 + 1) − log 3 + 3 + 0.3
     value, gradient = regularising_prior(np.log([2.0, 1.0, 3.0, 0.01]))

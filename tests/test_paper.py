@@ -166,6 +166,51 @@ def test_beta_as_number_schedule_and_by_default() -> None:
     assert PaperMethod().fit(seen, domain).beta == pytest.approx(25.643, abs=1e-3)
 
 
+def test_the_generalised_least_squares_mean() -> None:
+    # Seven values in a crowd at the right count for less than seven.
+    x = np.array([0.0, 0.3, 0.5, *np.linspace(0.9, 1.0, 7)])
+    y = np.sin(5.0 * x) + 100.0
+    cost = np.exp(3.0 * x)
+    seen = observations([(0, a, b) for a, b in zip(x, y, strict=True)], n_sources=1, cost=cost)
+    fitted = PaperMethod(mean="gls").fit(seen, Domain.continuous(1))
+    for gp in (fitted.objective[0], fitted.augmented, fitted.cost[0]):
+        t = np.sqrt(3.0) * abs(x[:, None] - x) / gp.length_scale[0]
+        K = gp.amplitude * (1.0 + t) * np.exp(-t) + gp.noise * np.eye(len(x))
+        ones = np.ones(len(x))
+        expected = (ones @ np.linalg.solve(K, gp.y)) / (ones @ np.linalg.solve(K, ones))
+        assert gp.mean == pytest.approx(expected, rel=1e-6)
+        assert abs(gp.mean - gp.y.mean()) > 0.01 * gp.y.std()
+    default = PaperMethod().fit(seen, Domain.continuous(1))
+    assert default.objective[0].mean == pytest.approx(y.mean())
+    likelihood = fitted.objective[0].log_marginal_likelihood()
+    assert likelihood > default.objective[0].log_marginal_likelihood()
+
+
+@pytest.mark.parametrize("y", [[], [2.0], [2.0, 2.0, 2.0]])
+def test_the_generalised_least_squares_mean_of_little(y: list[float]) -> None:
+    seen = observations([(0, 0.3 * i, v) for i, v in enumerate(y)], n_sources=1)
+    fitted = PaperMethod(mean="gls").fit(seen, Domain.continuous(1))
+    assert fitted.objective[0].mean == (2.0 if y else 0.0)
+
+
+def test_another_source_is_asked_only_while_the_preferred_one_is_ahead() -> None:
+    points = [(0, 0.1, 1.0), (0, 0.5, 2.0), (0, 0.9, 1.5), (1, 0.2, 1.0), (1, 0.6, 2.0)]
+    behind = observations([*points, (1, 0.8, 1.5), (2, 0.3, 1.0)], n_sources=3)
+    method = PaperMethod(preferred_ahead=True)
+    assert method._eligible(behind, (0, 1, 2)) == (0, 2)
+    assert PaperMethod()._eligible(behind, (0, 1, 2)) == (0, 1, 2)
+    assert method._eligible(behind, (1,)) == (1,)  # Fixed from outside.
+    asked = set()
+    for seed in range(5):
+        proposal = method.propose(
+            observations([*points, (1, 0.8, 1.5)]),
+            Domain.continuous(1),
+            rng=np.random.default_rng(seed),
+        )
+        asked.add(proposal.source)
+    assert asked == {0}
+
+
 @pytest.mark.parametrize(
     "source, x, corrected",
     [

@@ -76,6 +76,8 @@ def test_wrong_constructor_arguments(
         ({"beta": math.inf}, ValueError, "`beta` must be finite and 0 or more"),
         ({"beta": "srinivas"}, TypeError, "`beta` must be a number"),
         ({"min_distance": 0.0}, ValueError, "`min_distance` must be finite and positive"),
+        ({"mean": "median"}, ValueError, "`mean` must be one of .*'gls'.*, but got 'median'"),
+        ({"preferred_ahead": 1}, TypeError, "`preferred_ahead` must be True or False, but got 1"),
     ],
 )
 def test_wrong_constants_of_the_method(

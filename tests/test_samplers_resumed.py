@@ -14,10 +14,13 @@ from optuna.storages import RDBStorage
 from optuna.storages.journal import JournalFileBackend
 import pytest
 from toy_studies import METHODS
+from toy_studies import SOURCES
 from toy_studies import study_of
 from toy_studies import toy
 
 from optuna_misowild import MisoWildSampler
+from optuna_misowild import PaperMethod
+from optuna_misowild.records import row_of
 
 
 def storage(kind: str, folder: Path) -> BaseStorage:
@@ -44,6 +47,28 @@ def test_rebuilt_from_storage_the_next_suggestion_is_the_same(
     )
     resumed.optimize(toy, n_trials=1)
     assert [t.params for t in resumed.trials] == [t.params for t in whole.trials]
+
+
+def test_a_study_whose_sources_shared_the_latin_hypercube_goes_on(tmp_path: Path) -> None:
+    class Nested(PaperMethod):
+        """The initial design of version 0.1.0."""
+
+        nested_design = True
+
+    kept = storage("journal", tmp_path)
+    study_of(MisoWildSampler(method=Nested(), seed=5), storage=kept, study_name="s", n_trials=5)
+    resumed = optuna.load_study(
+        study_name="s", storage=kept, sampler=MisoWildSampler(method="paper", seed=5)
+    )
+    resumed.optimize(toy, n_trials=7)
+    slots = [row_of(t) for t in resumed.trials]
+    assert slots[:10] == [(source, row) for row in range(5) for source in range(2)]
+    assert slots[10:] == [None, None]
+    full, cheap = (
+        [t.params["x"] for t in resumed.trials[:10] if t.params["source"] == source]
+        for source in SOURCES
+    )
+    assert [a == b for a, b in zip(full, cheap, strict=True)] == [True] * 2 + [False] * 3
 
 
 def test_without_a_seed_workers_share_the_initial_design() -> None:

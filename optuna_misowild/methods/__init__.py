@@ -67,10 +67,13 @@ class Method(Protocol):
         logarithmic_acquisition: Whether its acquisition is the logarithm of a utility.
         moves_outliers: Whether it fits its models to values after
             :func:`~optuna_misowild.outliers.clip_outliers`.
+        nested_design: Whether a row of the initial design is the same location on every source;
+            else each source has a Latin hypercube of its own.
     """
 
     logarithmic_acquisition: ClassVar[bool]
     moves_outliers: ClassVar[bool]
+    nested_design: ClassVar[bool]
 
     def design(self, observations: Observations, n_rows: int) -> Sequence[tuple[int, int]]:
         """Return the (source, row) pairs of the initial design that are still to be queried.

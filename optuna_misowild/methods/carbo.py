@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from dataclasses import replace
+import math
 from typing import TYPE_CHECKING
 from typing import ClassVar
 
@@ -23,7 +24,6 @@ from optuna_misowild.cost import typical_cost
 from optuna_misowild.domain import DUPLICATE
 from optuna_misowild.domain import distances
 from optuna_misowild.gp import fit_gp
-from optuna_misowild.gp_likelihood import regularising_prior
 from optuna_misowild.maximize import Maximum
 from optuna_misowild.maximize import maximize
 from optuna_misowild.methods import Incumbent
@@ -47,6 +47,14 @@ if TYPE_CHECKING:
 
 INITIAL_DESIGNS = ("lhs", "cost-effective")
 
+# On a plateau the Latin hypercube goes on, up to so many times its rows. It is one if more than
+# this part of all values are as low as the lowest: but for so many standard deviations of all
+# values, and for rounding.
+_PLATEAU_FACTOR = 3
+_PLATEAU_SHARE = 1 / 3
+_SAME = 1e-3
+_ROUNDING = 1e-12
+
 
 @dataclass(frozen=True)
 class CostCooling:
@@ -55,7 +63,8 @@ class CostCooling:
     Args:
         alpha: α, the exponent of the cost: 1 is EI per unit cost (Snoek et al. 2012), 0 plain
             EI. None cools it from 1 to 0 while the budget is spent.
-        initial_design: ``"lhs"`` for a Latin hypercube, as in the experiments of the paper;
+        initial_design: ``"lhs"`` for a Latin hypercube, as in the experiments of the paper, which
+            goes on for up to three times its rows while it has found but a plateau;
             ``"cost-effective"`` for the procedure of CArBO, which spends a part of the budget on
             as many cheap and distant locations as it buys.
         initial_share: That part, 1/8 in CArBO.
@@ -69,6 +78,7 @@ class CostCooling:
 
     logarithmic_acquisition: ClassVar[bool] = True
     moves_outliers: ClassVar[bool] = True
+    nested_design: ClassVar[bool] = True
 
     alpha: float | None = None
     initial_design: str = "lhs"
@@ -93,10 +103,17 @@ class CostCooling:
 
         ``n_rows`` locations on the preferred source; a single one of the cost-effective design,
         which goes on in :meth:`propose`. Other evaluations count in their place.
+
+        On a plateau further rows follow: the expected improvement is the larger there the less a
+        place is known, and beyond it the smaller the better the plateau is known, since there the
+        values rise. So it would look on the plateau alone, and ever more so.
         """
         if self.initial_design == "cost-effective":
             n_rows = 1
-        return [(0, row) for row in observations.missing_rows(0, n_rows)]
+        rows = observations.missing_rows(0, n_rows)
+        if not rows and self.initial_design == "lhs" and _is_on_plateau(observations):
+            rows = observations.missing_rows(0, _PLATEAU_FACTOR * n_rows)
+        return [(0, row) for row in rows]
 
     def fit(self, observations: Observations, domain: Domain) -> CostCoolingModel:
         """Fit the objective and the log cost of the preferred source."""
@@ -109,7 +126,7 @@ class CostCooling:
             smoothness=2.5,
             ard=True,
             categorical=domain.categorical,
-            prior=regularising_prior,
+            prior=noise_seeking_prior,
         )
         log_cost = fit_log_cost(
             X[costed],
@@ -206,6 +223,39 @@ class CostCooling:
         if self.initial_design == "lhs" or observations.budget is None:
             return False
         return spent < self.initial_share * observations.budget
+
+
+def noise_seeking_prior(
+    log_parameters: NDArray[np.float64],
+) -> tuple[float, NDArray[np.float64]]:
+    """Return the negative log prior of the objective's model, and its gradient.
+
+    Σ_i 0.1 (ℓ_i² + ℓ_i⁻²) − log σ² + σ² − 0.1 log λ² + 30 λ², up to a constant: that of Optuna's
+    ``GPSampler``, so that beside it cost-cooling shows what it is worth to be aware of costs. The
+    noise is Gamma(1.1, 30).
+
+    Args:
+        log_parameters: (log ℓ_1, …, log ℓ_p, log σ², log λ²), shape (p + 2,).
+    """
+    log_amplitude, log_noise = log_parameters[-2:]
+    amplitude, noise = math.exp(log_amplitude), math.exp(log_noise)
+    square = np.exp(2.0 * log_parameters[:-2])
+    value = 0.1 * (square + 1.0 / square).sum()
+    value += amplitude - log_amplitude + 30.0 * noise - 0.1 * log_noise
+    gradient = np.empty_like(log_parameters)
+    gradient[:-2] = 0.2 * (square - 1.0 / square)
+    gradient[-2:] = amplitude - 1.0, 30.0 * noise - 0.1
+    return float(value), gradient
+
+
+def _is_on_plateau(observations: Observations) -> bool:
+    """Whether many of the values are the same, and none is lower."""
+    valued = observations.valued(0)
+    if not len(valued):
+        return False
+    y = clip_outliers(observations.y[valued], observations.source[valued])
+    lowest = y.min() + max(_SAME * y.std(), _ROUNDING * abs(y.min()))
+    return bool(np.count_nonzero(y <= lowest) > max(1.0, _PLATEAU_SHARE * len(y)))
 
 
 def cost_effective_choice(cost: NDArray[np.float64], nearest: NDArray[np.float64]) -> int:

@@ -27,9 +27,11 @@ from optuna_misowild.domain import SAME_PLACE
 from optuna_misowild.domain import distances
 from optuna_misowild.gp import GaussianProcess
 from optuna_misowild.gp import fit_gp
+from optuna_misowild.maximize import Maximum
 from optuna_misowild.maximize import maximize
 from optuna_misowild.methods import Incumbent
 from optuna_misowild.methods.exploration import least_known
+from optuna_misowild.methods.kinks import best_on_kinks
 from optuna_misowild.observations import Proposal
 
 
@@ -46,6 +48,9 @@ if TYPE_CHECKING:
 # already gone further.
 PLANNED_EVALUATIONS = 50
 
+# How the constant mean of a Gaussian process is found.
+MEANS = ("sample", "gls")
+
 
 @dataclass(frozen=True)
 class PaperMethod:
@@ -57,30 +62,45 @@ class PaperMethod:
             locations, or None for the schedule of the authors' code,
             β = 2·log(π²·(T·n)²/(6·0.1)) with T planned evaluations and n inducing locations.
         min_distance: δ of the correction, a distance in the unit cube.
+        mean: The constant mean of each Gaussian process: ``"sample"``, that of its data; or
+            ``"gls"``, the likeliest one, 1ᵀK⁻¹y / 1ᵀK⁻¹1 (generalised least squares), as in the
+            authors' code.
+        preferred_ahead: Whether another source is asked only while it has been asked less often
+            than the preferred one, n_1 > n_s, as in the authors' later code.
 
     Raises:
         TypeError: If an argument has the wrong type.
-        ValueError: If ``m`` or ``beta`` is negative, or ``min_distance`` not positive.
+        ValueError: If ``m`` or ``beta`` is negative, ``min_distance`` not positive, or ``mean``
+            unknown.
     """
 
     logarithmic_acquisition: ClassVar[bool] = False
     moves_outliers: ClassVar[bool] = False
+    nested_design: ClassVar[bool] = False
 
     m: float = 1.0
     beta: float | Callable[[int], float] | None = None
     min_distance: float = 1e-3
+    mean: str = "sample"
+    preferred_ahead: bool = False
 
     def __post_init__(self) -> None:
         arguments.number("m", self.m, positive=False)
         if self.beta is not None and not callable(self.beta):
             arguments.number("beta", self.beta, positive=False)
         arguments.number("min_distance", self.min_distance, positive=True)
+        if self.mean not in MEANS:
+            raise ValueError(f"`mean` must be one of {MEANS}, but got {self.mean!r}.")
+        arguments.flag("preferred_ahead", self.preferred_ahead)
 
     def design(self, observations: Observations, n_rows: int) -> list[tuple[int, int]]:
         """Return the (source, row) pairs of the initial design that are still to be queried.
 
-        ``n_rows`` locations on each source, the same ones; row by row, the preferred source
-        first. Other evaluations (enqueued, added, of an earlier study) count in their place.
+        ``n_rows`` locations on each source, row by row, the preferred source first. Other
+        evaluations (enqueued, added, of an earlier study) count in their place.
+
+        Each source has a Latin hypercube of its own: at a location of F_1 its σ_1 is hardly more
+        than the noise, so that nothing could augment F_1 from the same ones.
         """
         wanted = [
             (row, source)
@@ -92,22 +112,28 @@ class PaperMethod:
     def fit(self, observations: Observations, domain: Domain) -> PaperModel:
         """Fit F_s and C_s of every source, find F̂, and fit the AGP."""
         categorical = domain.categorical
+        likeliest_mean = self.mean == "gls"
+
+        def fitted(X: NDArray[np.float64], y: NDArray[np.float64]) -> GaussianProcess:
+            return _fit(X, y, categorical, likeliest_mean=likeliest_mean)
+
         objective, cost = [], []
         default_cost = typical_cost(observations.cost)
         for source in range(observations.n_sources):
             valued, costed = observations.valued(source), observations.costed(source)
-            objective.append(_fit(observations.X[valued], observations.y[valued], categorical))
+            objective.append(fitted(observations.X[valued], observations.y[valued]))
             cost.append(
                 fit_paper_cost(
                     observations.X[costed],
                     observations.cost[costed],
                     default=default_cost,
                     categorical=categorical,
+                    likeliest_mean=likeliest_mean,
                 )
             )
         inducing = inducing_locations(observations, objective, self.m)
         X, y = observations.X[inducing], observations.y[inducing]
-        augmented = _fit(X, y, categorical)
+        augmented = fitted(X, y)
         horizon = max(PLANNED_EVALUATIONS, int(observations.has_value.sum()))
         return PaperModel(
             *_with_silent(observations, objective, augmented, self.m),
@@ -130,15 +156,38 @@ class PaperMethod:
         """Return (s', x') of eq:acquisition, or of eq:correction where that is too close."""
         allowed = tuple(observations.queryable if sources is None else sources)
         model = self.fit(observations, domain)
-        acquisition = _Acquisition(model, allowed)
-        starts = observations.X[model.rows]
-        found = maximize(acquisition, domain, rng=rng, starts=starts, fixed=fixed)
+        eligible = self._eligible(observations, allowed)
+        found = self.maximum(observations, domain, model, eligible, rng=rng, fixed=fixed)
         queried = observations.X[observations.source == found.source]
         nearest = distances(found.x[None], queried, domain.categorical)
         if not (nearest < self.min_distance).any():
             return Proposal(found.source, found.x)
         source = 0 if 0 in allowed else allowed[0]
         return self.correct(observations, domain, model, source, rng=rng, fixed=fixed)
+
+    def _eligible(self, observations: Observations, allowed: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the sources that may be asked; all that are allowed if none of them may be."""
+        if not self.preferred_ahead:
+            return allowed
+        n = np.bincount(observations.source, minlength=observations.n_sources)
+        return tuple(s for s in allowed if s == 0 or n[0] > n[s]) or allowed
+
+    def maximum(
+        self,
+        observations: Observations,
+        domain: Domain,
+        model: PaperModel,
+        sources: tuple[int, ...],
+        *,
+        rng: np.random.Generator,
+        fixed: NDArray[np.float64] | None = None,
+    ) -> Maximum:
+        """Return the maximum of eq:acquisition over some sources, before any correction."""
+        acquisition = _Acquisition(model, sources)
+        starts = observations.X[model.rows]
+        on_kinks = best_on_kinks(acquisition, domain, rng=rng, starts=starts, fixed=fixed)
+        starts = np.concatenate([on_kinks, starts])
+        return maximize(acquisition, domain, rng=rng, starts=starts, fixed=fixed)
 
     def correct(
         self,
@@ -257,10 +306,21 @@ def _augmented_rows(
 
 
 def _fit(
-    X: NDArray[np.float64], y: NDArray[np.float64], categorical: NDArray[np.bool_]
+    X: NDArray[np.float64],
+    y: NDArray[np.float64],
+    categorical: NDArray[np.bool_],
+    *,
+    likeliest_mean: bool,
 ) -> GaussianProcess:
     """Fit a GP as in Section 2: isotropic Matérn 3/2, maximum likelihood."""
-    return fit_gp(X, y, smoothness=1.5, ard=False, categorical=categorical)
+    return fit_gp(
+        X,
+        y,
+        smoothness=1.5,
+        ard=False,
+        categorical=categorical,
+        likeliest_mean=likeliest_mean,
+    )
 
 
 def _with_silent(
@@ -304,16 +364,31 @@ class _Acquisition:
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         model = self.model
         mean, variance, dmean, dvariance = model.augmented.predict_with_gradient(X)
-        source_mean, cost = np.empty(len(X)), np.empty(len(X))
-        dsource_mean, dcost = np.empty(X.shape), np.empty(X.shape)
+        source_mean, dsource_mean = self._source_mean_with_gradient(X, source)
+        cost, dcost = np.empty(len(X)), np.empty(X.shape)
         for s in np.unique(source):
             rows = source == s
-            of_source = model.objective[s].predict_mean_with_gradient(X[rows])
-            source_mean[rows], dsource_mean[rows] = of_source
             cost[rows], dcost[rows] = model.cost[s].upper_with_gradient(X[rows])
         value, partials = self._formula(mean, variance, cost, discrepancy(mean, source_mean))
         deta = np.sign(mean - source_mean)[:, None] * (dmean - dsource_mean)
         return value, chain(partials, dmean, dvariance, dcost, deta)
+
+    def difference_with_gradient(
+        self, X: NDArray[np.float64], source: NDArray[np.int_]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return μ̂ − μ_s, whose size is η, at X (m, d) and s (m,), and its gradient (m, d)."""
+        mean, dmean = self.model.augmented.predict_mean_with_gradient(X)
+        source_mean, dsource_mean = self._source_mean_with_gradient(X, source)
+        return mean - source_mean, dmean - dsource_mean
+
+    def _source_mean_with_gradient(
+        self, X: NDArray[np.float64], source: NDArray[np.int_]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        mean, dmean = np.empty(len(X)), np.empty(X.shape)
+        for s in np.unique(source):
+            rows = source == s
+            mean[rows], dmean[rows] = self.model.objective[s].predict_mean_with_gradient(X[rows])
+        return mean, dmean
 
     def _formula(
         self,

@@ -92,6 +92,7 @@ class RobustMethod:
 
     logarithmic_acquisition: ClassVar[bool] = True
     moves_outliers: ClassVar[bool] = True
+    nested_design: ClassVar[bool] = True
 
     max_cost_ratio: float = 1.0 / 3.0
     n_preferred_rows: int = 3
