@@ -9,6 +9,7 @@ import warnings
 
 import numpy as np
 
+from optuna_misowild.likelihood import NOISE_BOUNDS
 from optuna_misowild.likelihood import Density
 from optuna_misowild.likelihood import Hyperparameters
 from optuna_misowild.likelihood import Prior
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
 MEANS = ("sample", "gls")
 
 # Beyond these, squares of y leave the range of floating-point numbers.
-_LARGEST = 1e150
-_SMALLEST = 1e-150
+LARGEST = 1e150
+SMALLEST = 1e-150
 
 # Values that differ by less than this, relative to their size, differ by rounding only.
 _ROUNDING = 1e-13
@@ -42,10 +43,10 @@ STARTS = (
     ((0.1, 0.5), (0.25, 0.1), (0.5, 0.5)),
     ((0.03, 1e-4), (0.1, 1e-4), (0.3, 1e-4), (1.0, 1e-4)),
 )
-# L-BFGS-B iterations from the best start of each group, and then from the best of all or the only
-# one: until it has converged, unless it is said otherwise.
-N_SHORT = 15
-N_LONG = 100
+# L-BFGS-B iterations from each start: until it has converged, unless it is said otherwise. It ends
+# where no derivative is larger than the tolerance, which costs at most 1e-3 of log likelihood.
+N_ITERATIONS = 100
+_GRADIENT_TOLERANCE = 3e-4
 
 # Hyperparameters whose log likelihoods differ by less than this are equally likely.
 _INDIFFERENCE = 1e-5
@@ -92,13 +93,13 @@ def standardise(
     """
     if len(y) == 0:
         return y, 0.0, min_scale or 1.0
-    y = np.clip(y, -_LARGEST, _LARGEST)
+    y = np.clip(y, -LARGEST, LARGEST)
     size = float(np.abs(y).max()) or 1.0
     mean = float(y.mean())
     deviation = float(y.std())
     if deviation <= _ROUNDING * size:
-        return np.zeros_like(y), mean, max(min_scale or size, _SMALLEST)
-    scale = max(deviation, min_scale, _SMALLEST)
+        return np.zeros_like(y), mean, max(min_scale or size, SMALLEST)
+    scale = max(deviation, min_scale, SMALLEST)
     return (y - mean) / scale, mean, scale
 
 
@@ -149,7 +150,7 @@ def fit_gp(
     categorical: NDArray[np.bool_] | None = None,
     settings: FitSettings = FitSettings(),
     warm_start: Hyperparameters | None = None,
-    n_iterations: int = N_LONG,
+    n_iterations: int = N_ITERATIONS,
     max_points: int = 300,
 ) -> MultiSourceGP:
     """Fit the model: the likeliest hyperparameters, by L-BFGS-B with the analytic gradient.
@@ -165,7 +166,7 @@ def fit_gp(
         categorical: Which coordinates are categorical, shape (d,); by default none.
         settings: What kind of model it is.
         warm_start: Hyperparameters that are the only start, which is several times faster.
-        n_iterations: Of L-BFGS-B, from the best or the only start.
+        n_iterations: Of L-BFGS-B, from each start.
         max_points: With more values than that, hyperparameters are fitted to so many of them
             (see :func:`subset`). The model is conditioned on all of them in any case.
 
@@ -176,7 +177,7 @@ def fit_gp(
     source = np.zeros(n, dtype=int) if source is None else source
     offsets = np.zeros(1) if offsets is None else offsets
     categorical = np.zeros(d, dtype=bool) if categorical is None else categorical
-    y = np.clip(y, -_LARGEST, _LARGEST)
+    y = np.clip(y, -LARGEST, LARGEST)
     targets, mean, scale = standardise(y - offsets[source], settings.min_scale)
     n_sources = len(offsets)
     hyperparameters = Hyperparameters.start(d, n_sources) if warm_start is None else warm_start
@@ -274,37 +275,45 @@ def likeliest(
 ) -> Hyperparameters | None:
     """Return the best hyperparameters found; None if none was, since nothing is finite.
 
-    A short climb from the best start of each group, a long one from the best that these reach.
+    A climb from the best start of each group, until one ends at the least noise: others hardly
+    ever do better then.
 
     Args:
         density: What is minimised.
-        groups: Hyperparameters to start from; with a single one the long climb is the only one.
+        groups: Hyperparameters to start from, noisy ones first.
         n_sources: S.
-        n_iterations: Of the long climb.
+        n_iterations: Of L-BFGS-B, from each start.
     """
     from scipy.optimize import minimize
 
     p = density.n_scales
     limits = bounds(p, n_sources)
-
-    def climb(theta: NDArray[np.float64], iterations: int) -> tuple[float, NDArray[np.float64]]:
-        result = minimize(
+    value, theta = np.inf, np.empty(0)
+    for group in groups:
+        starts = [np.clip(start.to_vector(p), *limits.T) for start in group]
+        end = minimize(
             density,
-            theta,
+            starts[0] if len(starts) == 1 else min(starts, key=lambda t: density(t)[0]),
             jac=True,
             method="L-BFGS-B",
             bounds=limits,
-            options={"maxiter": iterations, "ftol": 1e-7},
+            options={"maxiter": n_iterations, "gtol": _GRADIENT_TOLERANCE},
         )
-        return float(result.fun), result.x
-
-    heads = []
-    for group in groups:
-        thetas = [np.clip(start.to_vector(p), *limits.T) for start in group]
-        heads.append(thetas[0] if len(thetas) == 1 else min(thetas, key=lambda t: density(t)[0]))
-    if len(heads) > 1:
-        heads = [min((climb(theta, N_SHORT) for theta in heads), key=lambda pair: pair[0])[1]]
-    value, theta = climb(heads[0], n_iterations)
+        if end.fun < value:
+            value, theta = float(end.fun), end.x
+            if Hyperparameters.from_vector(theta, p).noise.max() < 10.0 * NOISE_BOUNDS[0]:
+                break
     if not np.isfinite(value):
         return None
-    return Hyperparameters.from_vector(theta, p)
+    found = Hyperparameters.from_vector(theta, p)
+    if density.is_likelihood:
+        # A kernel so short that the locations are independent is white, as the noise is: the
+        # data then do not tell one from the other, and the least noise is preferred.
+        noiseless = replace(
+            found,
+            amplitude=found.amplitude + float(found.noise[0]),
+            noise=np.full(n_sources, NOISE_BOUNDS[0]),
+        )
+        if density(noiseless.to_vector(p))[0] <= value + _INDIFFERENCE:
+            return noiseless
+    return found

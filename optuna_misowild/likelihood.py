@@ -16,6 +16,7 @@ remains.
 from __future__ import annotations
 
 from dataclasses import dataclass
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -85,15 +86,18 @@ class Hyperparameters:
         """Undo :meth:`to_vector`; ``length_scale`` has the shape (n_scales,)."""
         n_sources = (len(theta) - n_scales + 2) // 4
         positive = np.exp(theta)
-        ends = n_scales + 1 + n_sources + (n_sources - 1) * np.arange(4)
-        rho, tau, kappa = (slice(a, b) for a, b in zip(ends, ends[1:], strict=False))
+        end = n_scales + 1 + n_sources
+        of_others = np.empty((3, n_sources))
+        of_others[:, 0] = 1.0, 0.0, 1.0
+        of_others[:, 1:] = positive[end:].reshape(3, n_sources - 1)
+        of_others[0, 1:] = theta[end : end + n_sources - 1]
         return cls(
             length_scale=positive[:n_scales],
             amplitude=float(positive[n_scales]),
-            noise=positive[n_scales + 1 : ends[0]],
-            rho=np.concatenate([[1.0], theta[rho]]),
-            tau=np.concatenate([[0.0], positive[tau]]),
-            kappa=np.concatenate([[1.0], positive[kappa]]),
+            noise=positive[n_scales + 1 : end],
+            rho=of_others[0],
+            tau=of_others[1],
+            kappa=of_others[2],
         )
 
     def to_vector(self, n_scales: int) -> NDArray[np.float64]:
@@ -162,16 +166,12 @@ class Prior:
             h: As of :meth:`Hyperparameters.from_vector`.
         """
         l2 = np.square(h.length_scale)
-        below = self.noise_shape - 1.0
+        inverse_l2 = 1.0 / l2
         log_noise = np.log(h.noise)
-        value = (
-            0.1 * np.sum(l2 + 1.0 / l2)
-            - np.log(h.amplitude)
-            + h.amplitude
-            + np.sum(self.noise_rate * h.noise - below * log_noise)
-        )
-        d_noise = self.noise_rate * h.noise - below
-        parts = [0.2 * (l2 - 1.0 / l2), np.array([h.amplitude - 1.0]), d_noise]
+        value = 0.1 * (l2 + inverse_l2).sum() - math.log(h.amplitude) + h.amplitude
+        value += self.noise_rate * h.noise.sum() - (self.noise_shape - 1.0) * log_noise.sum()
+        d_noise = self.noise_rate * h.noise - (self.noise_shape - 1.0)
+        parts = [0.2 * (l2 - inverse_l2), np.array([h.amplitude - 1.0]), d_noise]
         others = len(h.noise) - 1
         if others:
             rho, tau, log_kappa = h.rho[1:], h.tau[1:], np.log(h.kappa[1:])
@@ -231,6 +231,7 @@ class Density:
         self._n_sources = n_sources
         self._targets = targets
         self._free_mean = free_mean
+        self._offset_variance = np.concatenate([[0.0], np.ones(n_sources - 1)])
 
         i, j = np.tril_indices(n, -1)
         s, t = np.minimum(source[i], source[j]), np.maximum(source[i], source[j])
@@ -262,6 +263,11 @@ class Density:
         """p, the number of length scales."""
         return len(self._d2)
 
+    @property
+    def is_likelihood(self) -> bool:
+        """Whether there is no prior."""
+        return self._prior is None
+
     def __call__(self, theta: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         """Return the value at ``theta`` and its gradient; (inf, 0) where it is not finite.
 
@@ -273,19 +279,18 @@ class Density:
             value, gradient = 0.0, np.zeros_like(theta)
         else:
             value, gradient = self._prior.negative_log(h)
-        has_others = self._n_sources > 1
-        s, t = self._block_sources
-
         inverse_l2 = 1.0 / np.square(h.length_scale)
         r2 = inverse_l2 @ self._d2
         k, dk = matern(r2, self._nu)
-        shared = h.amplitude * k
-        prior_variance = h.rho**2 * h.amplitude + h.tau + 1.0 + h.noise
-        prior_variance[0] -= 1.0
-        pairs = shared
-        if has_others:
+        k *= h.amplitude
+        dk *= h.amplitude
+        prior_variance = h.rho**2 * h.amplitude + h.tau + self._offset_variance + h.noise
+        if self._n_sources == 1:
+            pairs = k
+        else:
+            s, t = self._block_sources
             rho_rho = np.repeat(h.rho[s] * h.rho[t], self._block_sizes)
-            pairs = rho_rho * shared
+            pairs = rho_rho * k
             within, u = self._within, self._within_source
             kappa2 = np.square(h.kappa)[u]
             k_delta, dk_delta = matern(r2[within] / kappa2, self._nu)
@@ -310,31 +315,26 @@ class Density:
             self._flat[self._diagonal_index] - a * a,
             minlength=self._n_sources,
         )
-        by_sources = np.zeros((self._n_sources, self._n_sources))
-        by_sources[s, t] = np.add.reduceat(pair_weight * shared, self._block_starts)
-        by_sources += by_sources.T
-        by_sources[np.diag_indices_from(by_sources)] += 2.0 * h.amplitude * diagonal_weight
-        d_rho = by_sources @ h.rho
-
-        by_r2 = pair_weight * dk
-        by_r2 *= h.amplitude
-        of_others = []
-        if has_others:
-            by_r2 *= rho_rho
+        dk *= pair_weight
+        parts = [h.noise * diagonal_weight]
+        if self._n_sources == 1:
+            d_amplitude = pair_weight @ k + h.amplitude * diagonal_weight[0]
+        else:
+            by_sources = np.zeros((self._n_sources, self._n_sources))
+            by_sources[s, t] = np.add.reduceat(pair_weight * k, self._block_starts)
+            by_sources += by_sources.T
+            by_sources[np.diag_indices_from(by_sources)] += 2.0 * h.amplitude * diagonal_weight
+            d_rho = by_sources @ h.rho
+            d_amplitude = 0.5 * (h.rho @ d_rho)
             weight = pair_weight[within]
             d_tau = np.bincount(u, weight * k_delta, self._n_sources) + h.tau * diagonal_weight
             weight = weight * dk_delta * h.tau[u] / kappa2
             d_kappa = -2.0 * np.bincount(u, weight * r2[within], self._n_sources)
-            by_r2[within] += weight
-            of_others = [d_rho[1:], d_tau[1:], d_kappa[1:]]
-        gradient += np.concatenate(
-            [
-                -2.0 * inverse_l2 * (self._d2 @ by_r2),
-                [0.5 * (h.rho @ d_rho)],
-                h.noise * diagonal_weight,
-                *of_others,
-            ]
-        )
+            dk *= rho_rho
+            dk[within] += weight
+            parts += [d_rho[1:], d_tau[1:], d_kappa[1:]]
+        d_length_scale = -2.0 * inverse_l2 * (self._d2 @ dk)
+        gradient += np.concatenate([d_length_scale, [d_amplitude], *parts])
         return value, gradient
 
     def _solve(self, factor: NDArray[np.float64]) -> NDArray[np.float64]:

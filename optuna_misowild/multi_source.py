@@ -394,7 +394,7 @@ class MultiSourceGP:
         """Yield each source that has a discrepancy, and where it is among ``sources`` (m, k)."""
         for s in range(1, self.n_sources):
             i, j = np.nonzero(sources == s)
-            if len(i) == len(sources) and (j == j[:1]).all():
+            if len(i) == len(sources) > 0 and (j == j[0]).all():
                 yield s, slice(None), int(j[0])  # A whole column, which needs no copy.
             elif len(i):
                 yield s, i, j

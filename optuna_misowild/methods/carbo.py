@@ -17,10 +17,11 @@ from optuna_misowild import arguments
 from optuna_misowild.acquisition import chain
 from optuna_misowild.acquisition import cooling_exponent
 from optuna_misowild.acquisition import log_ei
+from optuna_misowild.cost import LOG
 from optuna_misowild.cost import fit_log_cost
 from optuna_misowild.cost import typical_cost
-from optuna_misowild.gp import fit_gp
-from optuna_misowild.gp_likelihood import regularising_prior
+from optuna_misowild.fit import FitSettings
+from optuna_misowild.fit import fit_gp
 from optuna_misowild.maximize import maximize
 from optuna_misowild.methods import Incumbent
 from optuna_misowild.methods.exploration import distances
@@ -36,9 +37,11 @@ if TYPE_CHECKING:
 
     from optuna_misowild.cost import LogCost
     from optuna_misowild.domain import Domain
-    from optuna_misowild.gp import GaussianProcess
+    from optuna_misowild.multi_source import MultiSourceGP
     from optuna_misowild.observations import Observations
 
+
+OBJECTIVE = FitSettings()
 
 INITIAL_DESIGNS = ("lhs", "cost-effective")
 
@@ -98,19 +101,13 @@ class CostCooling:
         X, cost = observations.X, observations.cost
         valued, costed = observations.valued(0), observations.costed(0)
         y = clip_outliers(observations.y[valued], observations.source[valued])
-        objective = fit_gp(
-            X[valued],
-            y,
-            smoothness=2.5,
-            ard=True,
-            categorical=domain.categorical,
-            prior=regularising_prior,
-        )
+        objective = fit_gp(X[valued], y, categorical=domain.categorical, settings=OBJECTIVE)
         log_cost = fit_log_cost(
             X[costed],
             cost[costed],
             default=typical_cost(cost),
             categorical=domain.categorical,
+            settings=LOG,
         )
         here = observations.source == 0
         running, silent = X[here & observations.pending], X[here & ~observations.has_value]
@@ -148,7 +145,7 @@ class CostCooling:
             if fixed is not None:
                 pool = np.where(np.isnan(fixed), pool, fixed)
             nearest = distances(pool, queried, domain.categorical).min(axis=1, initial=np.inf)
-            chosen = cost_effective_choice(model.cost.predict_mean(pool), nearest)
+            chosen = cost_effective_choice(model.cost.gp.predict_mean(pool), nearest)
             return Proposal(source, pool[chosen])
         valued = observations.valued(0)
         best_first = valued[np.argsort(observations.y[valued], kind="stable")]
@@ -218,7 +215,7 @@ class CostCoolingModel:
         alpha: α, the exponent of the cost.
     """
 
-    objective: GaussianProcess
+    objective: MultiSourceGP
     cost: LogCost
     incumbent: float
     spent: float
@@ -260,16 +257,17 @@ class _Acquisition:
     def values(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         model = self.model
         improvement = log_ei(*model.objective.predict(X), model.incumbent)
-        return (improvement.value + model.cost.log_expected_power(X, -model.alpha))[:, None]
+        power, _ = model.cost.log_expected_power(X, -model.alpha)
+        return (improvement.value + power)[:, None]
 
     def value_and_gradient(
         self, X: NDArray[np.float64], source: NDArray[np.int_]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         model = self.model
-        mean, variance, dmean, dvariance = model.objective.predict_with_gradient(X)
-        improvement = log_ei(mean, variance, model.incumbent)
-        power, dpower = model.cost.log_expected_power_with_gradient(X, -model.alpha)
-        gradient = chain(improvement.partials, dmean, dvariance) + dpower
+        p = model.objective.posterior(X, gradient=True)
+        improvement = log_ei(p.mean, p.variance, model.incumbent)
+        power, dpower = model.cost.log_expected_power(X, -model.alpha, gradient=True)
+        gradient = chain(improvement.partials, p.d_mean, p.d_variance) + dpower
         return improvement.value + power, gradient
 
 

@@ -23,8 +23,8 @@ from optuna_misowild.acquisition import penalized_lcb
 from optuna_misowild.cost import PaperCost
 from optuna_misowild.cost import fit_paper_cost
 from optuna_misowild.cost import typical_cost
-from optuna_misowild.gp import GaussianProcess
-from optuna_misowild.gp import fit_gp
+from optuna_misowild.fit import FitSettings
+from optuna_misowild.fit import fit_gp
 from optuna_misowild.maximize import maximize
 from optuna_misowild.methods import Incumbent
 from optuna_misowild.methods.exploration import distances
@@ -38,12 +38,16 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from optuna_misowild.domain import Domain
+    from optuna_misowild.multi_source import MultiSourceGP
     from optuna_misowild.observations import Observations
 
 
 # The paper's experiments stop at fifty evaluations: T of the schedule of β, unless a study has
 # already gone further.
 PLANNED_EVALUATIONS = 50
+
+# Every Gaussian process of the paper, those of the values and those of the costs.
+SETTINGS = FitSettings(nu=1.5, ard=False, prior=None)
 
 # A location is observed on the preferred source if it is this close to one of its trials.
 _SAME_LOCATION = 1e-9
@@ -105,6 +109,7 @@ class PaperMethod:
                     observations.cost[costed],
                     default=default_cost,
                     categorical=categorical,
+                    settings=SETTINGS,
                 )
             )
         inducing = inducing_locations(observations, objective, self.m)
@@ -195,8 +200,8 @@ class PaperModel:
         beta: β of the confidence bound.
     """
 
-    objective: tuple[GaussianProcess, ...]
-    augmented: GaussianProcess
+    objective: tuple[MultiSourceGP, ...]
+    augmented: MultiSourceGP
     cost: tuple[PaperCost, ...]
     rows: NDArray[np.int_]
     inducing: NDArray[np.int_]
@@ -214,7 +219,7 @@ class PaperModel:
         self, X: NDArray[np.float64], source: int
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return p_s and q_s at X (m, d), each (m,)."""
-        mean, variance = self.cost[source].predict(X)
+        mean, variance = self.cost[source].gp.predict(X)
         return mean, np.sqrt(variance)
 
     def discrepancy(self, X: NDArray[np.float64], source: int) -> NDArray[np.float64]:
@@ -232,7 +237,7 @@ def discrepancy(mean: NDArray[np.float64], other_mean: NDArray[np.float64]) -> N
 
 
 def inducing_locations(
-    observations: Observations, objective: Sequence[GaussianProcess], m: float
+    observations: Observations, objective: Sequence[MultiSourceGP], m: float
 ) -> NDArray[np.int_]:
     """Return the rows of F̂ = F_1 ∪ F̄, in ascending order.
 
@@ -243,7 +248,7 @@ def inducing_locations(
 
 def _augmented_rows(
     observations: Observations,
-    objective: Sequence[GaussianProcess],
+    objective: Sequence[MultiSourceGP],
     m: float,
     among: NDArray[np.bool_],
 ) -> NDArray[np.int_]:
@@ -260,17 +265,17 @@ def _augmented_rows(
 
 def _fit(
     X: NDArray[np.float64], y: NDArray[np.float64], categorical: NDArray[np.bool_]
-) -> GaussianProcess:
+) -> MultiSourceGP:
     """Fit a GP as in Section 2: isotropic Matérn 3/2, maximum likelihood."""
-    return fit_gp(X, y, smoothness=1.5, ard=False, categorical=categorical)
+    return fit_gp(X, y, categorical=categorical, settings=SETTINGS)
 
 
 def _with_silent(
     observations: Observations,
-    objective: Sequence[GaussianProcess],
-    augmented: GaussianProcess,
+    objective: Sequence[MultiSourceGP],
+    augmented: MultiSourceGP,
     m: float,
-) -> tuple[tuple[GaussianProcess, ...], GaussianProcess]:
+) -> tuple[tuple[MultiSourceGP, ...], MultiSourceGP]:
     """Condition the models on queries without a value, as if each gave the posterior mean.
 
     Pending ones, and those that have failed. The means stay as they are, and the uncertainty
@@ -296,7 +301,7 @@ class _Acquisition:
         mean, variance = self.model.augmented.predict(X)
         columns = []
         for source in self.sources:
-            cost = self.model.cost[source].upper(X)
+            cost, _ = self.model.cost[source].upper(X)
             eta = discrepancy(mean, self.model.objective[source].predict_mean(X))
             columns.append(self._formula(mean, variance, cost, eta).value)
         return np.stack(columns, axis=1)
@@ -305,17 +310,17 @@ class _Acquisition:
         self, X: NDArray[np.float64], source: NDArray[np.int_]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         model = self.model
-        mean, variance, dmean, dvariance = model.augmented.predict_with_gradient(X)
+        p = model.augmented.posterior(X, gradient=True)
         source_mean, cost = np.empty(len(X)), np.empty(len(X))
         dsource_mean, dcost = np.empty(X.shape), np.empty(X.shape)
         for s in np.unique(source):
             rows = source == s
-            of_source = model.objective[s].predict_mean_with_gradient(X[rows])
-            source_mean[rows], dsource_mean[rows] = of_source
-            cost[rows], dcost[rows] = model.cost[s].upper_with_gradient(X[rows])
-        value, partials = self._formula(mean, variance, cost, discrepancy(mean, source_mean))
-        deta = np.sign(mean - source_mean)[:, None] * (dmean - dsource_mean)
-        return value, chain(partials, dmean, dvariance, dcost, deta)
+            of_source = model.objective[s].means(X[rows], gradient=True)
+            source_mean[rows], dsource_mean[rows] = (a[:, 0] for a in of_source)
+            cost[rows], dcost[rows] = model.cost[s].upper(X[rows], gradient=True)
+        value, partials = self._formula(p.mean, p.variance, cost, discrepancy(p.mean, source_mean))
+        deta = np.sign(p.mean - source_mean)[:, None] * (p.d_mean - dsource_mean)
+        return value, chain(partials, p.d_mean, p.d_variance, dcost, deta)
 
     def _formula(
         self,

@@ -152,11 +152,12 @@ class RobustMethod:
         first = observations.valued(0)
         single, odds = None, np.inf
         if len(first) >= self.n_mixture:
-            single = fit_single(X[first], y[first], domain.categorical)
+            alone = len(first) == len(valued)
+            single = joint if alone else fit_single(X[first], y[first], domain.categorical)
             odds = log_odds(joint, single)
 
         silent = np.flatnonzero(~observations.has_value)
-        joint = joint.condition(X[silent], source[silent])
+        joint = joint.condition(X[silent], source=source[silent])
         if single is not None:
             single = single.condition(X[silent[source[silent] == 0]])
 
