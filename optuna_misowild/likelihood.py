@@ -138,14 +138,15 @@ def bounds(n_scales: int, n_sources: int) -> NDArray[np.float64]:
 
 @dataclass(frozen=True, kw_only=True)
 class Prior:
-    """The prior of the hyperparameters: its negative logarithm, up to a constant, is
+    """The prior of the hyperparameters.
+
+    Its negative logarithm is, up to a constant,
 
         Σ_i 0.1 (ℓ_i² + ℓ_i⁻²) − log σ² + σ² + Σ_s (b λ_s² − (a − 1) log λ_s²)
         + Σ_{s>1} (2 (ρ_s − 1)² − 0.1 log τ_s + 2 τ_s + (log κ_s / 0.7)² / 2)
         + Σ_{s>1} (max(0, log λ_1² − log λ_s²) / 2)² / 2 / (S − 1)
 
-    That is: length scales near that of the cube, an amplitude that is Gamma(2, 1), and a noise
-    that is Gamma(a, b).
+    Length scales are near that of the cube, the amplitude is Gamma(2, 1), the noise Gamma(a, b).
 
     Attributes:
         noise_shape: a; 1 is an exponential noise.
