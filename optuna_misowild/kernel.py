@@ -19,30 +19,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-SMOOTHNESSES = (1.5, 2.5)
+NUS = (1.5, 2.5)
 
 # Elements of an array whose intermediate results stay in the cache.
 _BLOCK_SIZE = 2**14
-
-
-def squared_differences(
-    A: NDArray[np.float64], B: NDArray[np.float64], categorical: NDArray[np.bool_]
-) -> NDArray[np.float64]:
-    """Return d_i(a, b) for every coordinate and pair.
-
-    Args:
-        A: Locations in the unit cube, shape (n, d).
-        B: Locations in the unit cube, shape (m, d).
-        categorical: Which coordinates are categorical, shape (d,).
-
-    Returns:
-        An array of shape (d, n, m): squared differences, or 0/1 for a categorical coordinate.
-    """
-    differences = A.T[:, :, None] - B.T[:, None, :]
-    result: NDArray[np.float64] = np.square(differences)
-    if categorical.any():
-        result[categorical] = differences[categorical] != 0.0
-    return result
 
 
 def scaled_squared_distance(
@@ -53,7 +33,11 @@ def scaled_squared_distance(
 ) -> NDArray[np.float64]:
     """Return r² for every pair of a row of A and a row of B, shape (n, m).
 
-    Without an intermediate of shape (d, n, m), unlike :func:`squared_differences`.
+    Args:
+        A: Locations in the unit cube, shape (n, d).
+        B: Locations in the unit cube, shape (m, d).
+        length_scale: Shape (d,).
+        categorical: Which coordinates are categorical, shape (d,).
     """
     from scipy.spatial.distance import cdist  # Late: it takes half of the import time.
 
@@ -64,33 +48,31 @@ def scaled_squared_distance(
     return r2
 
 
-def matern(
-    r2: NDArray[np.float64], smoothness: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def matern(r2: NDArray[np.float64], nu: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the Matérn correlation k(r²) and its derivative dk/dr².
 
-    Rasmussen and Williams (2006), eq. 4.17. ``smoothness`` 1.5 is the kernel of the paper
+    Rasmussen and Williams (2006), eq. 4.17. ``nu`` 1.5 is the kernel of the paper
     (Section 2, unit amplitude), 2.5 that of the robust method.
 
     Args:
         r2: Scaled squared distances, any shape.
-        smoothness: 1.5 or 2.5.
+        nu: ν, 1.5 or 2.5.
 
     Returns:
         Two arrays of the shape of ``r2``.
     """
-    if smoothness == 1.5:
+    if nu == 1.5:
         t = np.sqrt(3.0 * r2)
         e = np.exp(-t)
         return (1.0 + t) * e, -1.5 * e
-    if smoothness == 2.5:
+    if nu == 2.5:
         t = np.sqrt(5.0 * r2)
         e = np.exp(-t)
         return (1.0 + t + t * t / 3.0) * e, (-5.0 / 6.0) * (1.0 + t) * e
-    raise ValueError(f"smoothness must be one of {SMOOTHNESSES}, but got {smoothness!r}.")
+    raise ValueError(f"nu must be one of {NUS}, but got {nu!r}.")
 
 
-def matern_correlation(r2: NDArray[np.float64], smoothness: float) -> NDArray[np.float64]:
+def matern_correlation(r2: NDArray[np.float64], nu: float) -> NDArray[np.float64]:
     """Return the Matérn correlation k(r²) alone, see :func:`matern`.
 
     In blocks that stay in the cache, which halves the time that a large array takes.
@@ -99,7 +81,7 @@ def matern_correlation(r2: NDArray[np.float64], smoothness: float) -> NDArray[np
     k = np.empty_like(flat)
     for start in range(0, len(flat), _BLOCK_SIZE):
         block = slice(start, start + _BLOCK_SIZE)
-        k[block] = matern(flat[block], smoothness)[0]
+        k[block] = matern(flat[block], nu)[0]
     return k.reshape(r2.shape)
 
 

@@ -6,7 +6,6 @@ All factors are lower triangular and in Fortran order, with zeros above the diag
 from __future__ import annotations
 
 from functools import cache
-import math
 from typing import TYPE_CHECKING
 from typing import Any
 
@@ -74,16 +73,6 @@ def solve(L: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]
     return x
 
 
-def solve_lower(
-    L: NDArray[np.float64], b: NDArray[np.float64], *, transposed: bool = False
-) -> NDArray[np.float64]:
-    """Return L⁻¹ b, or L⁻ᵀ b if ``transposed``, of the shape of ``b``: (n, m)."""
-    if len(b) == 0:
-        return b
-    x: NDArray[np.float64] = lapack().dtrtrs(L, b, lower=1, trans=int(transposed))[0]
-    return x
-
-
 def inverse_factor(L: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return L⁻¹, which is lower triangular too, shape (n, n); it may take the place of L."""
     if len(L) == 0:
@@ -92,42 +81,8 @@ def inverse_factor(L: NDArray[np.float64]) -> NDArray[np.float64]:
     return factor
 
 
-def inverse(L: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the lower triangle of (L Lᵀ)⁻¹, with zeros above it, shape (n, n)."""
-    if len(L) == 0:
-        return L
-    triangle: NDArray[np.float64] = lapack().dpotri(L, lower=1)[0]
-    return triangle
-
-
 def half_log_determinant(L: NDArray[np.float64]) -> float:
     """Return ½ log|L Lᵀ|, the sum of log L_ii."""
     # Of a copy: the loop in which NumPy before 2.0 takes the logarithm of every so many numbers
     # depends on where in memory the result lies, and so does the last digit.
     return float(np.log(L.diagonal().copy()).sum())
-
-
-def negative_log_likelihood(
-    K: NDArray[np.float64], z: NDArray[np.float64]
-) -> tuple[float, NDArray[np.float64]]:
-    """Return −log N(z; 0, K) and its derivative with respect to K.
-
-    Rasmussen and Williams (2006), eqs. 5.8 and 5.9: the derivative with respect to a parameter θ
-    is ½ tr((K⁻¹ − α αᵀ) ∂K/∂θ), where α = K⁻¹ z.
-
-    Args:
-        K: Covariance matrix, shape (n, n), n ≥ 1.
-        z: Shape (n,).
-
-    Returns:
-        The value, and a matrix W of shape (n, n) such that the derivative with respect to θ is
-        the sum of the elements of W * ∂K/∂θ. Only this sum over a symmetric matrix is
-        meaningful: W itself is not symmetric.
-    """
-    L = cholesky(K)
-    alpha = solve(L, z)
-    value = 0.5 * (z @ alpha) + half_log_determinant(L) + 0.5 * len(z) * math.log(2.0 * math.pi)
-    W = inverse(L).T  # K⁻¹ counted from one triangle: twice its half, the diagonal once.
-    W.flat[:: len(K) + 1] *= 0.5
-    W -= np.multiply.outer(0.5 * alpha, alpha)
-    return float(value), W

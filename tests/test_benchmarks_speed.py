@@ -11,7 +11,7 @@ import pytest
 from examples.benchmarks import footprint
 from examples.benchmarks.study import Session
 from examples.benchmarks.study import Task
-from optuna_misowild.joint_fit import fit_joint
+from optuna_misowild.fit import fit_gp
 
 
 def test_session_goes_on_with_a_study_on_all_sources() -> None:
@@ -143,11 +143,18 @@ def test_products_are_counted_by_hand() -> None:
     from examples.benchmarks import bound
 
     X, source = np.random.default_rng(0).random((5, 2)), np.array([0, 0, 0, 1, 1])
-    model = fit_joint(X, source, X[:, 0], offsets=np.zeros(2))
+    model = fit_gp(X, X[:, 0], source=source, offsets=np.zeros(2))
     # 5·5 values of the kernel and, within the other source, 2·2.
-    assert bound.of_conditioning(model) == (pytest.approx(2 / 3 * 5**3), 29)
+    assert bound.of_factor(model) == (pytest.approx(5**3 / 3), 29)
+    assert bound.of_inverse_factor(model) == (pytest.approx(5**3 / 3), 0)
     # For each of three: triangular for f_1; for δ_2, the last two rows, a product of 2 by 2.
-    assert bound.of_posterior(model, X[:3]) == (3 * (25 + 2 * 2 * 2), 3 * 7)
+    assert bound.of_posterior(model, X[:3], (0, 1)) == (3 * (25 + 2 * 2 * 2), 3 * 7)
+    # With gradients at two of them of f_2: another triangular product for each f_1 and δ_2.
+    of_climb = bound.of_posterior(model, X[:3], [[0], [1], [1]], gradient=True)
+    assert of_climb == (3 * 25 + 2 * 8 + 5 * 25, 3 * 5 + 2 * 2)
+    # A product of five values of the kernel by one vector, and of two; two gradients of each.
+    assert bound.of_means(model, X[:3], (0, 1)) == (3 * 2 * 7, 3 * 7)
+    assert bound.of_means(model, X[:3], (0, 1), gradient=True) == (3 * 2 * 7 * 3, 3 * 7)
 
 
 def test_footprint_is_that_of_a_new_process() -> None:

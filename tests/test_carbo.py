@@ -3,6 +3,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from gp_problems import one_source
 import numpy as np
 import optuna
 import pytest
@@ -16,25 +17,18 @@ from optuna_misowild import CostCooling
 from optuna_misowild import recommend
 from optuna_misowild.cost import LogCost
 from optuna_misowild.domain import Domain
-from optuna_misowild.gp import GaussianProcess
+from optuna_misowild.likelihood import Hyperparameters
 from optuna_misowild.methods import carbo
 from optuna_misowild.methods.carbo import CostCoolingModel
 from optuna_misowild.methods.carbo import cost_effective_choice
+from optuna_misowild.multi_source import MultiSourceGP
 from optuna_misowild.observations import Observations
 
 
-def prior(mean: float, std: float, kind: type[GaussianProcess] = GaussianProcess) -> Any:
+def prior(mean: float, std: float) -> MultiSourceGP:
     """A GP without data: the same mean and standard deviation everywhere."""
-    return kind(
-        X=np.empty((0, 1)),
-        y=np.empty(0),
-        length_scale=np.ones(1),
-        amplitude=std**2,
-        noise=0.0,
-        mean=mean,
-        smoothness=2.5,
-        categorical=np.zeros(1, dtype=bool),
-    )
+    nothing = np.empty((0, 1)), np.empty(0)
+    return one_source(*nothing, length_scale=1.0, amplitude=std**2, noise=0.0, mean=mean, nu=2.5)
 
 
 def observations(
@@ -72,7 +66,7 @@ EI = 0.6914624612740131 + 2.0 * 0.3520653267642995
 def test_acquisition_by_hand(alpha: float, expected: float) -> None:
     model = CostCoolingModel(
         objective=prior(0.0, 2.0),
-        cost=prior(2.0, 0.3, LogCost),
+        cost=LogCost(prior(2.0, 0.3)),
         incumbent=1.0,
         spent=0.0,
         alpha=alpha,
@@ -117,15 +111,14 @@ def test_gradient_of_the_acquisition() -> None:
 
 
 def test_prior_by_hand() -> None:
-    parameters = np.log([2.0, 1.0, 3.0, 0.01])
-    value, gradient = carbo.noise_seeking_prior(parameters)
+    vector = np.log([2.0, 1.0, 3.0, 0.01])
+    prior = carbo.OBJECTIVE.prior
+    assert prior is not None
+    value, gradient = prior.negative_log(Hyperparameters.from_vector(vector, 2))
     # Σ 0.1 (ℓ² + ℓ⁻²) − log σ² + σ² − 0.1 log λ² + 30 λ²
     expected = 0.1 * (4.25 + 2.0) - math.log(3.0) + 3.0 - 0.1 * math.log(0.01) + 0.3
     assert value == pytest.approx(expected)
-    step = 1e-6 * np.eye(4)
-    high = [carbo.noise_seeking_prior(parameters + h)[0] for h in step]
-    low = [carbo.noise_seeking_prior(parameters - h)[0] for h in step]
-    np.testing.assert_allclose(gradient, np.subtract(high, low) / 2e-6, rtol=1e-6)
+    np.testing.assert_allclose(gradient, [0.75, 0.0, 2.0, 0.2], atol=1e-12)
 
 
 def of_design(y: list[float], extra: list[float] | None = None) -> Observations:

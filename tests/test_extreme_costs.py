@@ -18,8 +18,8 @@ from optuna_misowild import CostBudgetCallback
 from optuna_misowild import MisoWildSampler
 from optuna_misowild import cumulated_cost
 from optuna_misowild import source_verdicts
-from optuna_misowild.cost import JointLogCost
-from optuna_misowild.joint_fit import fit_joint
+from optuna_misowild.cost import LogCost
+from optuna_misowild.fit import fit_gp
 from optuna_misowild.visualization import plot_cost_model
 
 
@@ -33,8 +33,7 @@ def objective_of(cost: Callable[[str], object]) -> Callable[[optuna.Trial], floa
 
 
 def test_a_model_of_no_cost_at_all_is_quiet(capfd: pytest.CaptureFixture[str]) -> None:
-    nothing = np.empty((0, 2)), np.empty(0, dtype=int), np.empty(0)
-    model = JointLogCost(fit_joint(*nothing, offsets=np.zeros(3)))
+    model = LogCost(fit_gp(np.empty((0, 2)), np.empty(0), offsets=np.zeros(3)))
     anywhere = np.full((4, 2), 0.5)
     np.testing.assert_array_equal(model.median(anywhere, 2), 1.0)
     assert np.isfinite(model.mean_and_std(anywhere, 1)).all()

@@ -2,15 +2,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.stats import multivariate_normal
 
 from optuna_misowild.linalg import cholesky
 from optuna_misowild.linalg import half_log_determinant
-from optuna_misowild.linalg import inverse
 from optuna_misowild.linalg import inverse_factor
-from optuna_misowild.linalg import negative_log_likelihood
 from optuna_misowild.linalg import solve
-from optuna_misowild.linalg import solve_lower
 
 
 def positive_definite(n, seed=0):
@@ -54,10 +50,7 @@ def test_solutions_and_inverse():
     L = cholesky(K)
     np.testing.assert_allclose(K @ solve(L, b), b, atol=1e-12)
     np.testing.assert_allclose(K @ solve(L, b[:, 0]), b[:, 0], atol=1e-12)
-    np.testing.assert_allclose(L @ solve_lower(L, b), b, atol=1e-12)
-    np.testing.assert_allclose(L.T @ solve_lower(L, b, transposed=True), b, atol=1e-12)
     np.testing.assert_allclose(inverse_factor(L.copy("F")) @ L, np.eye(6), atol=1e-12)
-    np.testing.assert_allclose(inverse(L), np.tril(np.linalg.inv(K)), atol=1e-12)
 
 
 def test_determinant(monkeypatch):
@@ -73,18 +66,5 @@ def test_determinant(monkeypatch):
 def test_nothing_to_solve(capfd):
     L = cholesky(np.empty((0, 0)))
     assert solve(L, np.empty(0)).shape == (0,)
-    assert solve_lower(L, np.empty((0, 3))).shape == (0, 3)
-    assert inverse(L).shape == (0, 0)
     assert inverse_factor(L).shape == (0, 0)
     assert capfd.readouterr() == ("", "")  # LAPACK itself complains of empty matrices.
-
-
-def test_negative_log_likelihood():
-    K, dK = positive_definite(5), positive_definite(5, seed=1)
-    z = np.random.default_rng(2).normal(size=5)
-    value, W = negative_log_likelihood(K, z)
-    assert value == pytest.approx(-multivariate_normal(cov=K).logpdf(z), rel=1e-13)
-    h = 1e-6
-    above, _ = negative_log_likelihood(K + h * dK, z)
-    below, _ = negative_log_likelihood(K - h * dK, z)
-    assert np.sum(W * dK) == pytest.approx((above - below) / (2.0 * h), rel=1e-7)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from gp_problems import one_source
 import numpy as np
 import pytest
 
 from optuna_misowild.cost import PaperCost
 from optuna_misowild.domain import Domain
-from optuna_misowild.gp import GaussianProcess
 from optuna_misowild.maximize import Maximum
 from optuna_misowild.methods import exploration
 from optuna_misowild.methods import paper
@@ -17,6 +17,7 @@ from optuna_misowild.methods.paper import PaperMethod
 from optuna_misowild.methods.paper import PaperModel
 from optuna_misowild.methods.paper import discrepancy
 from optuna_misowild.methods.paper import inducing_locations
+from optuna_misowild.multi_source import MultiSourceGP
 from optuna_misowild.observations import Observations
 
 
@@ -39,25 +40,17 @@ def observations(
     return Observations(**{**arrays, **kwargs})
 
 
-def prior(mean: float, std: float, kind: type[GaussianProcess] = GaussianProcess) -> Any:
+def prior(mean: float, std: float) -> MultiSourceGP:
     """A GP without data: the same mean and standard deviation everywhere."""
-    return kind(
-        X=np.empty((0, 1)),
-        y=np.empty(0),
-        length_scale=np.ones(1),
-        amplitude=std**2,
-        noise=0.0,
-        mean=mean,
-        smoothness=1.5,
-        categorical=np.zeros(1, dtype=bool),
-    )
+    nothing = np.empty((0, 1)), np.empty(0)
+    return one_source(*nothing, length_scale=1.0, amplitude=std**2, noise=0.0, mean=mean, nu=1.5)
 
 
 def model(**kwargs: Any) -> PaperModel:
     arguments: dict[str, Any] = {
         "objective": (prior(1.0, 1.0), prior(1.5, 1.0)),
         "augmented": prior(1.0, 0.5),
-        "cost": (prior(10.0, 2.0, PaperCost), prior(3.0, 1.0, PaperCost)),
+        "cost": (PaperCost(prior(10.0, 2.0)), PaperCost(prior(3.0, 1.0))),
         "rows": np.array([0]),
         "inducing": np.array([100]),
         "incumbent": 2.0,
@@ -135,9 +128,9 @@ def test_acquisition_by_hand() -> None:
 
 
 def test_a_pessimistic_cost_below_zero_counts_as_zero() -> None:
-    cost: Any = (prior(-5.0, 2.0, PaperCost), prior(-5.0, 2.0, PaperCost))
+    cost: Any = (PaperCost(prior(-5.0, 2.0)), PaperCost(prior(-5.0, 2.0)))
     assert model(cost=cost).acquisition(X, 1) == pytest.approx(2.5)
-    cost = (prior(-1.0, 2.0, PaperCost), prior(-1.0, 2.0, PaperCost))
+    cost = (PaperCost(prior(-1.0, 2.0)), PaperCost(prior(-1.0, 2.0)))
     assert model(cost=cost).acquisition(X, 1) == pytest.approx(2.5 / 1.5)
 
 

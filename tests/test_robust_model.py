@@ -16,7 +16,7 @@ from robust_observations import observe
 from scipy.stats import norm
 
 from optuna_misowild.acquisition import log_ei
-from optuna_misowild.cost import JointLogCost
+from optuna_misowild.cost import LogCost
 from optuna_misowild.domain import Domain
 from optuna_misowild.methods.robust_model import RobustAcquisition
 
@@ -27,6 +27,26 @@ def test_mixture_needs_six_values_of_the_preferred_source() -> None:
     assert METHOD.fit(few, SQUARE).single is None
     assert METHOD.fit(few, SQUARE).log_odds == np.inf
     assert METHOD.fit(enough, SQUARE).single is not None
+
+
+@pytest.mark.parametrize("others", ["none", "unasked", "pending"])
+def test_without_another_source_both_models_are_one(others: str) -> None:
+    """Two searches, each with its own noise, would say that one of them predicts better."""
+    for seed in range(24):
+        observations = example(seed, n=30)
+        first = observations.source == 0
+        X, y = observations.X[first], observations.y[first]
+        source, pending = np.zeros(len(y), dtype=int), np.zeros(len(y), dtype=bool)
+        if others == "pending":
+            X, y = np.concatenate([X, X[:2] + 0.01]), np.concatenate([y, [np.nan, np.nan]])
+            source, pending = np.append(source, [1, 0]), np.append(pending, [True, True])
+        model = METHOD.fit(
+            observe(X, source, y, n_sources=1 if others == "none" else 3, pending=pending), SQUARE
+        )
+        assert model.log_odds == 0.0
+        assert model.single is not None
+        Z = np.random.default_rng(0).random((5, 2))
+        np.testing.assert_allclose(model.single.predict(Z)[0], model.joint.predict(Z)[0])
 
 
 def test_joint_model_loses_its_weight_where_it_predicts_badly() -> None:
@@ -63,7 +83,7 @@ def test_acquisition_by_hand() -> None:
     observations = example(n=30, budget=40.0, initial_spent=5.0)
     model = METHOD.fit(observations, SQUARE)
     x = np.array([[0.4, 0.6]])
-    posterior = model.joint.predict_sources(x)
+    posterior = model.joint.posterior(x, range(3))
     assert model.single is not None
 
     def ei(mean: Array, variance: Array, best: float) -> float:
@@ -116,16 +136,16 @@ def test_what_is_predicted_is_in_raw_units() -> None:
     mean, std = model.predict_cost(Z, 1)
     np.testing.assert_allclose(mean, 0.1 * np.exp(Z[:, 0]), rtol=0.05)
     assert np.all(std < 0.1 * mean)
-    posterior = model.joint.predict_sources(Z)
+    posterior = model.joint.posterior(Z, [2])
     np.testing.assert_allclose(
-        model.discrepancy(Z, 2)[0], posterior.source_mean[:, 2] - model.rho[2] * posterior.mean
+        model.discrepancy(Z, 2)[0], posterior.source_mean[:, 0] - model.rho[2] * posterior.mean
     )
 
 
 # The costs.
 
 
-def paid(source: Any, cost: Any, X: Array, **others: Any) -> JointLogCost:
+def paid(source: Any, cost: Any, X: Array, **others: Any) -> LogCost:
     observations = observe(X, source, cost=cost, n_sources=3, **others)
     return METHOD.fit(observations, Domain.continuous(X.shape[1])).cost
 
@@ -177,7 +197,7 @@ def test_costs_that_hardly_vary_are_measured_by_five_per_cent_together() -> None
     rng = np.random.default_rng(2)
     X, source = rng.random((30, 2)), np.arange(30) % 3
     joint = paid(source, np.array([10.0, 1.0, 0.1])[source] * (1 + 1e-4 * rng.random(30)), X)
-    assert joint.joint.scale == 0.05
+    assert joint.gp.scale == 0.05
     mean, std = joint.mean_and_std(X, 1)
     np.testing.assert_allclose(mean, 1.0, rtol=0.01)
     assert np.all(std < 0.01)

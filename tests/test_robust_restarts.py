@@ -24,13 +24,14 @@ Fits = list[tuple[int, bool]]
 def fits(monkeypatch: pytest.MonkeyPatch) -> Fits:
     """The fits as they are made: number of observations, and whether from the defaults."""
     seen: Fits = []
-    fit = robust_fit.fit_joint
+    fit = robust_fit.fit_gp
 
     def spy(X: Array, *args: Any, **kwargs: Any) -> Any:
-        seen.append((len(X), kwargs.get("from_defaults", True)))
+        if "offsets" in kwargs:  # Not GP_1.
+            seen.append((len(X), kwargs.get("warm_start") is None))
         return fit(X, *args, **kwargs)
 
-    monkeypatch.setattr(robust_fit, "fit_joint", spy)
+    monkeypatch.setattr(robust_fit, "fit_gp", spy)
     return seen
 
 
@@ -50,7 +51,7 @@ def test_hyperparameters_of_many_values_stay_until_the_next_restart(
     before, settled, next_one, later, restarted = (
         METHOD.fit(example(seed=6, n=n), SQUARE) for n in numbers
     )
-    models = (lambda m: m.cost.joint, lambda m: m.joint)[:n_fits]
+    models = (lambda m: m.cost.gp, lambda m: m.joint)[:n_fits]
     for model in models:
         kept = model(settled).hyperparameters
         assert model(next_one).hyperparameters is model(later).hyperparameters is kept
@@ -60,7 +61,7 @@ def test_hyperparameters_of_many_values_stay_until_the_next_restart(
     assert refits == [(many + 1, False), (many + 7, False)][: 2 * (2 - n_fits)]
     # But what has been observed since then is in both models.
     latest = example(seed=6, n=many + 7)
-    for joint, y in ((later.joint, latest.y), (later.cost.joint, np.log(latest.cost))):
+    for joint, y in ((later.joint, latest.y), (later.cost.gp, np.log(latest.cost))):
         np.testing.assert_array_equal(joint.X, latest.X)
         np.testing.assert_array_equal(joint.source, latest.source)
         np.testing.assert_allclose(joint.y, y)
@@ -89,13 +90,14 @@ def test_noise_is_ordered_in_the_model_of_the_objective_only(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     ordered = []
-    fit = robust_fit.fit_joint
+    fit = robust_fit.fit_gp
 
     def spy(*args: Any, **kwargs: Any) -> Any:
-        ordered.append(kwargs["ordered_noise"])
+        if "offsets" in kwargs:  # Not GP_1.
+            ordered.append(kwargs["settings"].prior.ordered_noise)
         return fit(*args, **kwargs)
 
-    monkeypatch.setattr(robust_fit, "fit_joint", spy)
+    monkeypatch.setattr(robust_fit, "fit_gp", spy)
     for n in (16, 17):  # From the defaults, and from there on.
         METHOD.fit(example(seed=8, n=n), SQUARE)
     assert ordered == [True, False] * 2  # Of the objective, and of the costs.

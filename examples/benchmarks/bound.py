@@ -16,6 +16,7 @@ from collections.abc import Callable
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 import time
 from typing import Any
 from unittest.mock import patch
@@ -25,10 +26,9 @@ import numpy as np
 from examples.benchmarks import speed
 from examples.benchmarks.study import Session
 from examples.benchmarks.study import Task
-from optuna_misowild.joint import JointGaussianProcess
-from optuna_misowild.joint_likelihood import SMOOTHNESS
-from optuna_misowild.joint_likelihood import JointPosteriorDensity
 from optuna_misowild.kernel import matern
+from optuna_misowild.likelihood import Density
+from optuna_misowild.multi_source import MultiSourceGP
 from optuna_misowild.study_view import StudyView
 
 
@@ -47,85 +47,89 @@ class Part:
 Count = Callable[..., tuple[float, float]]
 
 
-def _own(model: JointGaussianProcess) -> list[int]:
+def _own(model: MultiSourceGP) -> list[int]:
     """Return the number of observations of each source that has a discrepancy."""
     return [rows.stop - rows.start for rows in model._rows[1:]]
 
 
-def of_conditioning(model: JointGaussianProcess) -> tuple[float, float]:
-    """Cholesky factor and its inverse, n³/3 each."""
+def of_factor(model: MultiSourceGP) -> tuple[float, float]:
+    """Cholesky factor, n³/3."""
     n = len(model.X)
-    return 2.0 * n**3 / 3.0, n**2 + sum(k**2 for k in _own(model))
+    return n**3 / 3.0, n**2 + sum(k**2 for k in _own(model))
 
 
-def of_posterior(model: JointGaussianProcess, X: np.ndarray) -> tuple[float, float]:
-    """One triangular product for f_1, n² for each row of X, and one for each discrepancy."""
-    n, m = len(model.X), len(X)
-    below = [n - rows.start for rows in model._rows[1:]]
-    products = n**2 + sum(2.0 * k * b for k, b in zip(_own(model), below, strict=True))
-    return m * products, m * (n + sum(_own(model)))
+def of_inverse_factor(model: MultiSourceGP) -> tuple[float, float]:
+    """Its inverse, n³/3."""
+    return len(model.X) ** 3 / 3.0, 0.0
 
 
-def of_means(model: JointGaussianProcess, X: np.ndarray) -> tuple[float, float]:
-    """Products with one vector."""
-    n, m = len(model.X), len(X)
-    return 2.0 * m * (n + sum(_own(model))), m * (n + sum(_own(model)))
-
-
-def of_first_mean(model: JointGaussianProcess, X: np.ndarray) -> tuple[float, float]:
-    """The same for f_1 alone."""
-    return 2.0 * len(X) * len(model.X), len(X) * len(model.X)
-
-
-def of_posterior_gradient(
-    model: JointGaussianProcess, X: np.ndarray, source: np.ndarray
+def of_posterior(
+    model: MultiSourceGP, X: np.ndarray, sources: Any = (), *, gradient: bool = False
 ) -> tuple[float, float]:
-    """Two triangular products for f_1 and for each discrepancy, 2n² for each row of both."""
-    n, rows = len(model.X), len(X) + np.count_nonzero(source)
-    return rows * 2.0 * n**2, rows * n
+    """One triangular product for f_1, n² for each row of X, and one for each discrepancy.
 
-
-def of_mean_gradient(
-    model: JointGaussianProcess, X: np.ndarray, source: np.ndarray
-) -> tuple[float, float]:
-    """Products with one vector."""
+    With gradients, another triangular product for each row of both.
+    """
     n, m = len(model.X), len(X)
-    return 2.0 * m * n * (1 + X.shape[1]), (m + np.count_nonzero(source)) * n
+    sources = model._sources_at(X, sources)
+    flops, values, rows = float(m * n**2), float(m * n), m
+    for s, (k, of) in enumerate(zip(_own(model), model._rows[1:], strict=True), 1):
+        asked = np.count_nonzero(sources == s)
+        flops += asked * 2.0 * k * (n - of.start)
+        values += asked * k
+        rows += asked
+    return flops + gradient * rows * n**2, values
 
 
-def of_density(density: JointPosteriorDensity, theta: np.ndarray) -> tuple[float, float]:
+def of_means(
+    model: MultiSourceGP, X: np.ndarray, sources: Any = (0,), *, gradient: bool = False
+) -> tuple[float, float]:
+    """Products with one vector, and as many as there are parameters more for the gradients."""
+    m = len(X)
+    sources = model._sources_at(X, sources)
+    asked = [np.count_nonzero(sources == s) * k for s, k in enumerate(_own(model), 1)]
+    values = m * len(model.X) + sum(asked)
+    return 2.0 * values * (1 + gradient * X.shape[1]), values
+
+
+def of_density(density: Density, theta: np.ndarray) -> tuple[float, float]:
     """Cholesky factor and the inverse of the matrix, n³, and the gradient by the length scales."""
-    n, d = len(density._targets), density._d
+    n = len(density._targets)
     pairs = n * (n - 1) / 2
     within = len(density._within_source)
-    return n**3 + 4.0 * d * pairs, pairs + within
+    return n**3 + 4.0 * density.n_scales * pairs, pairs + within
 
 
+CLIMBS = "climbs"  # Where gradients are asked for.
 PARTS: dict[str, list[tuple[type, str, Count | None]]] = {
     "reading the trials": [(StudyView, "_observe", None)],
-    "fit of hyperparameters": [(JointPosteriorDensity, "__call__", of_density)],
-    "conditioning": [(JointGaussianProcess, "__post_init__", of_conditioning)],
+    "fit of hyperparameters": [(Density, "__call__", of_density)],
+    "conditioning": [
+        (MultiSourceGP, "_factor", of_factor),
+        (MultiSourceGP, "_inverse_factor", of_inverse_factor),
+    ],
     "posterior of the candidates": [
-        (JointGaussianProcess, "predict_sources", of_posterior),
-        (JointGaussianProcess, "predict_source_means", of_means),
-        (JointGaussianProcess, "predict_mean", of_first_mean),
+        (MultiSourceGP, "posterior", of_posterior),
+        (MultiSourceGP, "means", of_means),
     ],
-    "climbs": [
-        (JointGaussianProcess, "predict_sources_with_gradient", of_posterior_gradient),
-        (JointGaussianProcess, "predict_source_mean_with_gradient", of_mean_gradient),
-    ],
+    CLIMBS: [],
 }
 
 
 @contextmanager
 def timed(parts: dict[str, Part]) -> Iterator[None]:
-    """Time and count what is called meanwhile."""
+    """Time and count what is called meanwhile, each without what it calls of the others."""
+    inside = [0.0]  # Seconds of the parts within the one that is running, for each level.
 
-    def wrap(original: Callable[..., Any], count: Count | None, part: Part) -> Callable[..., Any]:
+    def wrap(original: Callable[..., Any], count: Count | None, label: str) -> Callable[..., Any]:
         def wrapper(*args: Any, **kwargs: Any) -> Any:
+            inside.append(0.0)
             start = time.process_time()
             result = original(*args, **kwargs)
-            part.seconds += time.process_time() - start
+            spent = time.process_time() - start
+            part = parts[CLIMBS if kwargs.get("gradient") else label]
+            part.seconds += spent - inside.pop()
+            inside[-1] += spent
             part.calls += 1
             if count is not None:
                 flops, values = count(*args, **kwargs)
@@ -135,8 +139,15 @@ def timed(parts: dict[str, Part]) -> Iterator[None]:
 
         return wrapper
 
+    def wrapped(original: Any, count: Count | None, label: str) -> Any:
+        if not isinstance(original, cached_property):
+            return wrap(original, count, label)
+        computed = cached_property(wrap(original.func, count, label))
+        computed.__set_name__(MultiSourceGP, original.func.__name__)
+        return computed
+
     patches = [
-        patch.object(owner, name, wrap(getattr(owner, name), count, parts[label]))
+        patch.object(owner, name, wrapped(getattr(owner, name), count, label))
         for label, methods in PARTS.items()
         for owner, name, count in methods
     ]
@@ -165,7 +176,7 @@ def best_speed() -> tuple[float, float]:
     flop_rate = 2.0 * len(A) ** 3 / shortest(lambda: A @ A)
     # After those, since freeing a large array lets malloc keep the pages of small ones.
     repeats = 20
-    seconds = shortest(lambda: [matern(r2, SMOOTHNESS) for _ in range(repeats)])
+    seconds = shortest(lambda: [matern(r2, nu=2.5) for _ in range(repeats)])
     return flop_rate, repeats * len(r2) / seconds
 
 

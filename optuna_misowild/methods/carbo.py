@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from dataclasses import replace
-import math
 from typing import TYPE_CHECKING
 from typing import ClassVar
 
@@ -19,11 +18,14 @@ from optuna_misowild import arguments
 from optuna_misowild.acquisition import chain
 from optuna_misowild.acquisition import cooling_exponent
 from optuna_misowild.acquisition import log_ei
+from optuna_misowild.cost import LOG
 from optuna_misowild.cost import fit_log_cost
 from optuna_misowild.cost import typical_cost
 from optuna_misowild.domain import DUPLICATE
 from optuna_misowild.domain import distances
-from optuna_misowild.gp import fit_gp
+from optuna_misowild.fit import FitSettings
+from optuna_misowild.fit import fit_gp
+from optuna_misowild.likelihood import Prior
 from optuna_misowild.maximize import Maximum
 from optuna_misowild.maximize import maximize
 from optuna_misowild.methods import Incumbent
@@ -41,9 +43,13 @@ if TYPE_CHECKING:
 
     from optuna_misowild.cost import LogCost
     from optuna_misowild.domain import Domain
-    from optuna_misowild.gp import GaussianProcess
+    from optuna_misowild.multi_source import MultiSourceGP
     from optuna_misowild.observations import Observations
 
+
+# The prior of Optuna's `GPSampler`, whose noise is Gamma(1.1, 30): beside it, cost-cooling shows
+# what it is worth to be aware of costs.
+OBJECTIVE = FitSettings(prior=Prior(noise_shape=1.1))
 
 INITIAL_DESIGNS = ("lhs", "cost-effective")
 
@@ -120,19 +126,13 @@ class CostCooling:
         X, cost = observations.X, observations.cost
         valued, costed = observations.valued(0), observations.costed(0)
         y = clip_outliers(observations.y[valued], observations.source[valued])
-        objective = fit_gp(
-            X[valued],
-            y,
-            smoothness=2.5,
-            ard=True,
-            categorical=domain.categorical,
-            prior=noise_seeking_prior,
-        )
+        objective = fit_gp(X[valued], y, categorical=domain.categorical, settings=OBJECTIVE)
         log_cost = fit_log_cost(
             X[costed],
             cost[costed],
             default=typical_cost(cost),
             categorical=domain.categorical,
+            settings=LOG,
         )
         here = observations.source == 0
         running, silent = X[here & observations.pending], X[here & ~observations.has_value]
@@ -172,7 +172,7 @@ class CostCooling:
             if fixed is not None:
                 pool = np.where(np.isnan(fixed), pool, fixed)
             nearest = distances(pool, queried, domain.categorical).min(axis=1, initial=np.inf)
-            chosen = cost_effective_choice(model.cost.predict_mean(pool), nearest)
+            chosen = cost_effective_choice(model.cost.gp.predict_mean(pool), nearest)
             return Proposal(source, pool[chosen])
         valued = observations.valued(0)
         best_first = valued[np.argsort(observations.y[valued], kind="stable")]
@@ -193,7 +193,7 @@ class CostCooling:
             find,
             model.left,
             starts=asked[:8],
-            cheapest=asked[np.argsort(model.cost.predict_mean(asked))[:1]],
+            cheapest=asked[np.argsort(model.cost.gp.predict_mean(asked))[:1]],
         )
         x = found.x
         if (distances(x[None], queried, domain.categorical) < self.min_distance).any():
@@ -223,29 +223,6 @@ class CostCooling:
         if self.initial_design == "lhs" or observations.budget is None:
             return False
         return spent < self.initial_share * observations.budget
-
-
-def noise_seeking_prior(
-    log_parameters: NDArray[np.float64],
-) -> tuple[float, NDArray[np.float64]]:
-    """Return the negative log prior of the objective's model, and its gradient.
-
-    Σ_i 0.1 (ℓ_i² + ℓ_i⁻²) − log σ² + σ² − 0.1 log λ² + 30 λ², up to a constant: that of Optuna's
-    ``GPSampler``, so that beside it cost-cooling shows what it is worth to be aware of costs. The
-    noise is Gamma(1.1, 30).
-
-    Args:
-        log_parameters: (log ℓ_1, …, log ℓ_p, log σ², log λ²), shape (p + 2,).
-    """
-    log_amplitude, log_noise = log_parameters[-2:]
-    amplitude, noise = math.exp(log_amplitude), math.exp(log_noise)
-    square = np.exp(2.0 * log_parameters[:-2])
-    value = 0.1 * (square + 1.0 / square).sum()
-    value += amplitude - log_amplitude + 30.0 * noise - 0.1 * log_noise
-    gradient = np.empty_like(log_parameters)
-    gradient[:-2] = 0.2 * (square - 1.0 / square)
-    gradient[-2:] = amplitude - 1.0, 30.0 * noise - 0.1
-    return float(value), gradient
 
 
 def _is_on_plateau(observations: Observations) -> bool:
@@ -289,7 +266,7 @@ class CostCoolingModel:
         left: What the next query may cost, see :func:`spending_limit`.
     """
 
-    objective: GaussianProcess
+    objective: MultiSourceGP
     cost: LogCost
     incumbent: float
     spent: float
@@ -316,7 +293,7 @@ class CostCoolingModel:
         _only_preferred(source)
         if self.left == np.inf:
             return np.zeros(len(X), dtype=bool)
-        excluded: NDArray[np.bool_] = self.cost.predict_mean(X) > np.log(self.left)
+        excluded: NDArray[np.bool_] = self.cost.gp.predict_mean(X) > np.log(self.left)
         return excluded
 
     def discrepancy(self, X: NDArray[np.float64], source: int) -> NDArray[np.float64]:
@@ -340,17 +317,18 @@ class _Acquisition:
     def values(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         model = self.model
         improvement = log_ei(*model.objective.predict(X), model.incumbent)
-        value = improvement.value + model.cost.log_expected_power(X, -model.alpha)
+        power, _ = model.cost.log_expected_power(X, -model.alpha)
+        value = improvement.value + power
         return np.where(model.is_excluded(X, 0), -np.inf, value)[:, None]
 
     def value_and_gradient(
         self, X: NDArray[np.float64], source: NDArray[np.int_]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         model = self.model
-        mean, variance, dmean, dvariance = model.objective.predict_with_gradient(X)
-        improvement = log_ei(mean, variance, model.incumbent)
-        power, dpower = model.cost.log_expected_power_with_gradient(X, -model.alpha)
-        gradient = chain(improvement.partials, dmean, dvariance) + dpower
+        p = model.objective.posterior(X, gradient=True)
+        improvement = log_ei(p.mean, p.variance, model.incumbent)
+        power, dpower = model.cost.log_expected_power(X, -model.alpha, gradient=True)
+        gradient = chain(improvement.partials, p.d_mean, p.d_variance) + dpower
         value = improvement.value + power
         return np.where(model.is_excluded(X, 0), -np.inf, value), gradient
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-from typing import Protocol
 
 import numpy as np
 
@@ -19,20 +18,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from optuna_misowild.domain import Domain
+    from optuna_misowild.multi_source import MultiSourceGP
 
     Exclusion: TypeAlias = Callable[[NDArray[np.float64], int], NDArray[np.bool_]]
-
-
-class Predictor(Protocol):
-    """A model of one function, such as a Gaussian process."""
-
-    def predict(self, X: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the mean and the variance at X (m, d), each (m,)."""
-
-    def predict_with_gradient(
-        self, X: NDArray[np.float64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """Return the same, and their gradients, each (m, d)."""
 
 
 @dataclass(frozen=True)
@@ -42,20 +30,20 @@ class Uncertainty:
     Where ``is_excluded``, a function of X (m, d) and the source, says so, it is −inf.
     """
 
-    model: Predictor
+    model: MultiSourceGP
     sources: tuple[int, ...]
     is_excluded: Exclusion | None = None
 
     def values(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the variance at X (m, d), shape (m, 1)."""
-        return self._restricted(X, self.model.predict(X)[1])[:, None]
+        return self._restricted(X, self.model.posterior(X).variance)[:, None]
 
     def value_and_gradient(
         self, X: NDArray[np.float64], source: NDArray[np.int_]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the variance at X (m, d), shape (m,), and its gradient, shape (m, d)."""
-        _, variance, _, dvariance = self.model.predict_with_gradient(X)
-        return self._restricted(X, variance), dvariance
+        posterior = self.model.posterior(X, gradient=True)
+        return self._restricted(X, posterior.variance), posterior.d_variance
 
     def _restricted(
         self, X: NDArray[np.float64], variance: NDArray[np.float64]
@@ -66,7 +54,7 @@ class Uncertainty:
 
 
 def least_known(
-    model: Predictor,
+    model: MultiSourceGP,
     source: int,
     queried: NDArray[np.float64],
     domain: Domain,

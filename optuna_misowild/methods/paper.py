@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from typing import ClassVar
 
@@ -25,8 +26,9 @@ from optuna_misowild.cost import fit_paper_cost
 from optuna_misowild.cost import typical_cost
 from optuna_misowild.domain import SAME_PLACE
 from optuna_misowild.domain import distances
-from optuna_misowild.gp import GaussianProcess
-from optuna_misowild.gp import fit_gp
+from optuna_misowild.fit import MEANS
+from optuna_misowild.fit import FitSettings
+from optuna_misowild.fit import fit_gp
 from optuna_misowild.maximize import Maximum
 from optuna_misowild.maximize import maximize
 from optuna_misowild.methods import Incumbent
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from optuna_misowild.domain import Domain
+    from optuna_misowild.multi_source import MultiSourceGP
     from optuna_misowild.observations import Observations
 
 
@@ -48,8 +51,8 @@ if TYPE_CHECKING:
 # already gone further.
 PLANNED_EVALUATIONS = 50
 
-# How the constant mean of a Gaussian process is found.
-MEANS = ("sample", "gls")
+# Every Gaussian process of the paper, those of the values and those of the costs.
+SETTINGS = FitSettings(nu=1.5, ard=False, prior=None)
 
 
 @dataclass(frozen=True)
@@ -112,10 +115,10 @@ class PaperMethod:
     def fit(self, observations: Observations, domain: Domain) -> PaperModel:
         """Fit F_s and C_s of every source, find F̂, and fit the AGP."""
         categorical = domain.categorical
-        likeliest_mean = self.mean == "gls"
+        settings = replace(SETTINGS, mean=self.mean)
 
-        def fitted(X: NDArray[np.float64], y: NDArray[np.float64]) -> GaussianProcess:
-            return _fit(X, y, categorical, likeliest_mean=likeliest_mean)
+        def fitted(X: NDArray[np.float64], y: NDArray[np.float64]) -> MultiSourceGP:
+            return fit_gp(X, y, categorical=categorical, settings=settings)
 
         objective, cost = [], []
         default_cost = typical_cost(observations.cost)
@@ -128,7 +131,7 @@ class PaperMethod:
                     observations.cost[costed],
                     default=default_cost,
                     categorical=categorical,
-                    likeliest_mean=likeliest_mean,
+                    settings=settings,
                 )
             )
         inducing = inducing_locations(observations, objective, self.m)
@@ -242,8 +245,8 @@ class PaperModel:
         beta: β of the confidence bound.
     """
 
-    objective: tuple[GaussianProcess, ...]
-    augmented: GaussianProcess
+    objective: tuple[MultiSourceGP, ...]
+    augmented: MultiSourceGP
     cost: tuple[PaperCost, ...]
     rows: NDArray[np.int_]
     inducing: NDArray[np.int_]
@@ -261,7 +264,7 @@ class PaperModel:
         self, X: NDArray[np.float64], source: int
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return p_s and q_s at X (m, d), each (m,)."""
-        mean, variance = self.cost[source].predict(X)
+        mean, variance = self.cost[source].gp.predict(X)
         return mean, np.sqrt(variance)
 
     def discrepancy(self, X: NDArray[np.float64], source: int) -> NDArray[np.float64]:
@@ -279,7 +282,7 @@ def discrepancy(mean: NDArray[np.float64], other_mean: NDArray[np.float64]) -> N
 
 
 def inducing_locations(
-    observations: Observations, objective: Sequence[GaussianProcess], m: float
+    observations: Observations, objective: Sequence[MultiSourceGP], m: float
 ) -> NDArray[np.int_]:
     """Return the rows of F̂ = F_1 ∪ F̄, in ascending order.
 
@@ -290,7 +293,7 @@ def inducing_locations(
 
 def _augmented_rows(
     observations: Observations,
-    objective: Sequence[GaussianProcess],
+    objective: Sequence[MultiSourceGP],
     m: float,
     among: NDArray[np.bool_],
 ) -> NDArray[np.int_]:
@@ -305,30 +308,12 @@ def _augmented_rows(
     return np.sort(np.concatenate(rows))
 
 
-def _fit(
-    X: NDArray[np.float64],
-    y: NDArray[np.float64],
-    categorical: NDArray[np.bool_],
-    *,
-    likeliest_mean: bool,
-) -> GaussianProcess:
-    """Fit a GP as in Section 2: isotropic Matérn 3/2, maximum likelihood."""
-    return fit_gp(
-        X,
-        y,
-        smoothness=1.5,
-        ard=False,
-        categorical=categorical,
-        likeliest_mean=likeliest_mean,
-    )
-
-
 def _with_silent(
     observations: Observations,
-    objective: Sequence[GaussianProcess],
-    augmented: GaussianProcess,
+    objective: Sequence[MultiSourceGP],
+    augmented: MultiSourceGP,
     m: float,
-) -> tuple[tuple[GaussianProcess, ...], GaussianProcess]:
+) -> tuple[tuple[MultiSourceGP, ...], MultiSourceGP]:
     """Condition the models on queries without a value, as if each gave the posterior mean.
 
     Pending ones, and those that have failed. The means stay as they are, and the uncertainty
@@ -354,7 +339,7 @@ class _Acquisition:
         mean, variance = self.model.augmented.predict(X)
         columns = []
         for source in self.sources:
-            cost = self.model.cost[source].upper(X)
+            cost, _ = self.model.cost[source].upper(X)
             eta = discrepancy(mean, self.model.objective[source].predict_mean(X))
             columns.append(self._formula(mean, variance, cost, eta).value)
         return np.stack(columns, axis=1)
@@ -363,21 +348,21 @@ class _Acquisition:
         self, X: NDArray[np.float64], source: NDArray[np.int_]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         model = self.model
-        mean, variance, dmean, dvariance = model.augmented.predict_with_gradient(X)
+        p = model.augmented.posterior(X, gradient=True)
         source_mean, dsource_mean = self._source_mean_with_gradient(X, source)
         cost, dcost = np.empty(len(X)), np.empty(X.shape)
         for s in np.unique(source):
             rows = source == s
-            cost[rows], dcost[rows] = model.cost[s].upper_with_gradient(X[rows])
-        value, partials = self._formula(mean, variance, cost, discrepancy(mean, source_mean))
-        deta = np.sign(mean - source_mean)[:, None] * (dmean - dsource_mean)
-        return value, chain(partials, dmean, dvariance, dcost, deta)
+            cost[rows], dcost[rows] = model.cost[s].upper(X[rows], gradient=True)
+        value, partials = self._formula(p.mean, p.variance, cost, discrepancy(p.mean, source_mean))
+        deta = np.sign(p.mean - source_mean)[:, None] * (p.d_mean - dsource_mean)
+        return value, chain(partials, p.d_mean, p.d_variance, dcost, deta)
 
     def difference_with_gradient(
         self, X: NDArray[np.float64], source: NDArray[np.int_]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return μ̂ − μ_s, whose size is η, at X (m, d) and s (m,), and its gradient (m, d)."""
-        mean, dmean = self.model.augmented.predict_mean_with_gradient(X)
+        mean, dmean = (a[:, 0] for a in self.model.augmented.means(X, gradient=True))
         source_mean, dsource_mean = self._source_mean_with_gradient(X, source)
         return mean - source_mean, dmean - dsource_mean
 
@@ -387,7 +372,8 @@ class _Acquisition:
         mean, dmean = np.empty(len(X)), np.empty(X.shape)
         for s in np.unique(source):
             rows = source == s
-            mean[rows], dmean[rows] = self.model.objective[s].predict_mean_with_gradient(X[rows])
+            of_source = self.model.objective[s].means(X[rows], gradient=True)
+            mean[rows], dmean[rows] = (a[:, 0] for a in of_source)
         return mean, dmean
 
     def _formula(

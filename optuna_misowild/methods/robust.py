@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from optuna_misowild.cost import JointLogCost
+    from optuna_misowild.cost import LogCost
     from optuna_misowild.domain import Domain
     from optuna_misowild.observations import Observations
 
@@ -160,11 +160,12 @@ class RobustMethod:
         first = observations.valued(0)
         single, odds = None, np.inf
         if len(first) >= self.n_mixture:
-            single = fit_single(X[first], y[first], domain.categorical)
+            alone = len(first) == len(valued)
+            single = joint if alone else fit_single(X[first], y[first], domain.categorical)
             odds = log_odds(joint, single)
 
         silent = np.flatnonzero(~observations.has_value)
-        joint = joint.condition(X[silent], source[silent])
+        joint = joint.condition(X[silent], source=source[silent])
         if single is not None:
             single = single.condition(X[silent[source[silent] == 0]])
 
@@ -182,11 +183,11 @@ class RobustMethod:
             alpha=cooling_exponent(
                 observations.spent + pending, observations.initial_spent, observations.budget
             ),
-            log_ratio_limit=log_ratio_limits(observations, cost.joint.noise, self.max_cost_ratio),
+            log_ratio_limit=log_ratio_limits(observations, cost.gp.noise, self.max_cost_ratio),
             left=spending_limit(observations, pending, cost.median(X[first], 0)),
         )
 
-    def fit_costs(self, observations: Observations, domain: Domain) -> JointLogCost:
+    def fit_costs(self, observations: Observations, domain: Domain) -> LogCost:
         """Fit the joint model of the log costs."""
         return fit_costs(
             observations,

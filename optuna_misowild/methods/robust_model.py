@@ -17,9 +17,8 @@ from optuna_misowild.acquisition import log_mixture
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from optuna_misowild.cost import JointLogCost
-    from optuna_misowild.gp import GaussianProcess
-    from optuna_misowild.joint import JointGaussianProcess
+    from optuna_misowild.cost import LogCost
+    from optuna_misowild.multi_source import MultiSourceGP
 
 
 @dataclass(frozen=True)
@@ -31,7 +30,8 @@ class RobustModel:
 
     Attributes:
         joint: The joint model of all sources.
-        single: GP_1, the model of source 0 alone; None while it has too few values.
+        single: GP_1, the model of source 0 alone, which is the joint model while no other source
+            has a value; None while source 0 has too few values.
         log_odds: log π/(1 − π), the trust in the joint model; inf without GP_1.
         cost: The joint model of the log costs.
         incumbent: μ⁺, the lowest posterior mean of f_1 at an evaluated location.
@@ -44,10 +44,10 @@ class RobustModel:
         left: What the next query may cost, see :func:`spending_limit`.
     """
 
-    joint: JointGaussianProcess
-    single: GaussianProcess | None
+    joint: MultiSourceGP
+    single: MultiSourceGP | None
     log_odds: float
-    cost: JointLogCost
+    cost: LogCost
     incumbent: float
     x_plus: NDArray[np.float64]
     ranked: NDArray[np.float64]
@@ -90,9 +90,8 @@ class RobustModel:
         self, X: NDArray[np.float64], source: int
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return mean and standard deviation of f_s at X (m, d), each (m,)."""
-        posterior = self.joint.predict_sources(X)
-        variance = posterior.source_variance[:, source]
-        return posterior.source_mean[:, source], np.sqrt(variance)
+        posterior = self.joint.posterior(X, [source])
+        return posterior.source_mean[:, 0], np.sqrt(posterior.source_variance[:, 0])
 
     def predict_cost(
         self, X: NDArray[np.float64], source: int
@@ -102,16 +101,15 @@ class RobustModel:
 
     def is_too_dear(self, X: NDArray[np.float64], source: int) -> NDArray[np.bool_]:
         """Whether a query of source s at X (m, d) is predicted to cost more than is left, (m,)."""
-        too_dear: NDArray[np.bool_] = self.cost.predict_means(X)[:, source] > np.log(self.left)
-        return too_dear
+        too_dear: NDArray[np.bool_] = self.cost.gp.means(X, [source])[0] > np.log(self.left)
+        return too_dear[:, 0]
 
     def discrepancy(
         self, X: NDArray[np.float64], source: int
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return mean and standard deviation of δ_s = f_s − ρ_s f_1 at X (m, d), each (m,)."""
-        posterior = self.joint.predict_sources(X)
-        variance = posterior.delta_variance[:, source]
-        return posterior.delta_mean[:, source], np.sqrt(variance)
+        posterior = self.joint.posterior(X, [source])
+        return posterior.delta_mean[:, 0], np.sqrt(posterior.delta_variance[:, 0])
 
     def acquisition(self, X: NDArray[np.float64], source: int) -> NDArray[np.float64]:
         """Return a(s, x) at X (m, d), shape (m,)."""
@@ -136,13 +134,13 @@ class RobustAcquisition:
     def values(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return a(s, x) at X (m, d) for each of the sources, shape (m, len(sources))."""
         model = self.model
-        posterior = model.joint.predict_sources(X)
         columns = list(self.sources)
+        posterior = model.joint.posterior(X, columns)
         log_ei_joint = log_ei(posterior.mean, posterior.variance, model.incumbent).value
         log_w = log_informativeness(
-            posterior.covariance[:, columns],
+            posterior.covariance,
             posterior.variance[:, None],
-            posterior.source_variance[:, columns],
+            posterior.source_variance,
             noise=model.joint.noise[columns],
         ).value
         log_ei_single = np.full(log_w.shape, -np.inf)
@@ -150,7 +148,7 @@ class RobustAcquisition:
             of_first = log_ei(*model.single.predict(X), model.best).value
             log_ei_single[:, columns.index(0)] = of_first
         utility = log_mixture(log_ei_joint[:, None], log_w, log_ei_single, log_odds=model.log_odds)
-        log_cost = model.cost.predict_means(X)[:, columns]
+        log_cost, _ = model.cost.gp.means(X, columns)
         values = cool(utility.value, log_cost, alpha=model.alpha).value
         if 0 in columns:
             of_first = log_cost[:, [columns.index(0)]]
@@ -162,19 +160,23 @@ class RobustAcquisition:
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return a(s, x) at X (m, d) and s (m,), shape (m,), and its gradient, shape (m, d)."""
         model = self.model
-        log_cost, d_log_cost = model.cost.predict_mean_with_gradient(X, source)
-        g = model.joint.predict_sources_with_gradient(X, source)
+        sources = source[:, None]
+        log_cost, d_log_cost = (a[:, 0] for a in model.cost.gp.means(X, sources, gradient=True))
+        g = model.joint.posterior(X, sources, gradient=True)
         ei = log_ei(g.mean, g.variance, model.incumbent)
         w = log_informativeness(
-            g.covariance, g.variance, g.source_variance, noise=model.joint.noise[source]
+            g.covariance[:, 0],
+            g.variance,
+            g.source_variance[:, 0],
+            noise=model.joint.noise[source],
         )
         log_ei_single, d_log_ei_single = np.full(len(X), -np.inf), np.zeros(X.shape)
         first = np.flatnonzero(source == 0)
         if len(first) and model.single is not None:
-            mean, variance, d_mean, d_variance = model.single.predict_with_gradient(X[first])
-            single = log_ei(mean, variance, model.best)
+            of_first = model.single.posterior(X[first], gradient=True)
+            single = log_ei(of_first.mean, of_first.variance, model.best)
             log_ei_single[first] = single.value
-            d_log_ei_single[first] = chain(single.partials, d_mean, d_variance)
+            d_log_ei_single[first] = chain(single.partials, of_first.d_mean, of_first.d_variance)
         utility = log_mixture(ei.value, w.value, log_ei_single, log_odds=model.log_odds)
         value = cool(utility.value, log_cost, alpha=model.alpha)
         by_ei, by_w, by_single = utility.partials
@@ -192,14 +194,15 @@ class RobustAcquisition:
             partials,
             g.d_mean,
             g.d_variance,
-            g.d_covariance,
-            g.d_source_variance,
+            g.d_covariance[:, 0],
+            g.d_source_variance[:, 0],
             d_log_ei_single,
             d_log_cost,
         )
         if 0 in self.sources:
-            of_first = model.cost.joint.predict_mean(X)
-            value.value[self._is_excluded(log_cost, of_first, source)] = -np.inf
+            log_cost_of_first = model.cost.gp.predict_mean(X)
+            excluded = self._is_excluded(log_cost, log_cost_of_first, source)
+            value.value[excluded] = -np.inf
         return value.value, gradient
 
     def _is_excluded(

@@ -1,22 +1,39 @@
-"""Fitting the joint model to data."""
+"""Fitting the Gaussian process of several sources to data."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
 
-from joint_problems import Array
-from joint_problems import random_problem
+from gp_problems import Array
+from gp_problems import random_problem
 import numpy as np
 import pytest
 
-from optuna_misowild import joint_fit
-from optuna_misowild.joint import JointGaussianProcess
-from optuna_misowild.joint_fit import fit_joint
-from optuna_misowild.joint_fit import shared_offsets
-from optuna_misowild.joint_fit import subset
-from optuna_misowild.joint_likelihood import JointHyperparameters
-from optuna_misowild.joint_likelihood import JointPosteriorDensity
+from optuna_misowild import fit
+from optuna_misowild.fit import FitSettings
+from optuna_misowild.fit import fit_gp
+from optuna_misowild.fit import shared_offsets
+from optuna_misowild.fit import subset
+from optuna_misowild.likelihood import Density
+from optuna_misowild.likelihood import Hyperparameters
+from optuna_misowild.likelihood import Prior
+from optuna_misowild.multi_source import MultiSourceGP
+
+
+def density_of(model: MultiSourceGP) -> Density:
+    """What the hyperparameters of a model were fitted by."""
+    targets = (model.y - model.offsets[model.source] - model.mean) / model.scale
+    return Density(
+        model.X,
+        model.source,
+        targets,
+        n_sources=model.n_sources,
+        categorical=model.categorical,
+        nu=2.5,
+        ard=True,
+        prior=Prior(),
+    )
 
 
 def test_fit_is_no_worse_than_its_starts_and_finds_the_discrepancy() -> None:
@@ -26,13 +43,12 @@ def test_fit_is_no_worse_than_its_starts_and_finds_the_discrepancy() -> None:
     f = np.sin(4 * X[:, 0]) + X[:, 1] ** 2
     y = np.choose(source, [f, 0.5 * f + 20, f + np.sin(9 * X[:, 1])])
     offsets = shared_offsets(X, source, y, n_sources=3, limit=5)
-    model = fit_joint(X, source, y, offsets=offsets)
-    targets = (y - model.offsets[source] - model.mean) / model.scale
-    density = JointPosteriorDensity(X, source, targets, 3, model.categorical)
-    fitted = density(model.hyperparameters.to_vector())[0]
+    model = fit_gp(X, y, source=source, offsets=offsets)
+    density = density_of(model)
+    fitted = density(model.hyperparameters.to_vector(2))[0]
     for length_scale in (0.5, 0.18):
-        start = JointHyperparameters.default(2, 3, length_scale)
-        assert fitted < density(start.to_vector())[0] - 10
+        start = Hyperparameters.start(2, 3, length_scale=length_scale)
+        assert fitted < density(start.to_vector(2))[0] - 10
     assert model.mean == pytest.approx(np.mean(y - offsets[source]))
     assert model.scale == pytest.approx(np.std(y - offsets[source]))
     assert model.rho[1] == pytest.approx(0.5, abs=0.1)
@@ -48,7 +64,7 @@ def test_noise_is_a_matter_of_each_source() -> None:
     X = rng.random((90, 1))
     source = np.arange(90) % 2
     y = np.sin(6 * X[:, 0]) + np.where(source == 1, 0.3, 0.001) * rng.normal(size=90)
-    model = fit_joint(X, source, y, offsets=np.zeros(2))
+    model = fit_gp(X, y, source=source, offsets=np.zeros(2))
     assert np.sqrt(model.noise[0]) < 0.03
     assert np.sqrt(model.noise[1]) == pytest.approx(0.3, rel=0.3)
 
@@ -58,11 +74,13 @@ def test_fit_does_not_depend_on_the_unit_of_y(factor: float, shift: float) -> No
     X, source, y, _, categorical = random_problem()
     Z = random_problem(seed=1)[0]
 
-    def fit(y: Array) -> JointGaussianProcess:
+    def fit(y: Array) -> MultiSourceGP:
         offsets = shared_offsets(X, source, y, n_sources=4, limit=5)
-        return fit_joint(X, source, y, offsets=offsets, categorical=categorical)
+        return fit_gp(
+            X, y, source=source, offsets=offsets, categorical=categorical, n_iterations=25
+        )
 
-    here, there = fit(y).predict_sources(Z), fit(factor * y + shift).predict_sources(Z)
+    here, there = fit(y).posterior(Z, range(4)), fit(factor * y + shift).posterior(Z, range(4))
     np.testing.assert_allclose(
         (there.source_mean - shift) / factor, here.source_mean, rtol=0, atol=1e-3
     )
@@ -76,7 +94,7 @@ def test_more_data_than_are_fitted_on_are_still_conditioned_on() -> None:
     X = rng.random((120, 2))
     source = np.arange(120) % 3
     y = np.sin(6 * X).sum(axis=1)
-    model = fit_joint(X, source, y, offsets=np.zeros(3), max_points=30)
+    model = fit_gp(X, y, source=source, offsets=np.zeros(3), max_points=30)
     assert len(model.X) == 120
     mean, variance = model.predict(X)
     np.testing.assert_allclose(mean, y, atol=0.1)
@@ -109,7 +127,14 @@ def test_offsets_come_from_the_initial_locations_that_both_sources_have() -> Non
 def test_values_that_hardly_vary_are_measured_by_the_least_scale() -> None:
     X, source, y, _, categorical = random_problem()
     y = 3.0 + 1e-4 * y / y.std()
-    model = fit_joint(X, source, y, offsets=np.zeros(4), categorical=categorical, min_scale=0.05)
+    model = fit_gp(
+        X,
+        y,
+        source=source,
+        offsets=np.zeros(4),
+        categorical=categorical,
+        settings=FitSettings(min_scale=0.05),
+    )
     assert model.scale == 0.05
     assert np.sqrt(model.amplitude) < 0.01
 
@@ -121,13 +146,13 @@ def test_few_or_constant_values(y: list[float], n_sources: int) -> None:
     n = len(y)
     X, Z = rng.random((n, 20)), rng.random((5, 20))
     source = np.arange(n) % n_sources
-    model = fit_joint(X, source, np.array(y), offsets=np.zeros(n_sources))
-    posterior = model.predict_sources(Z)
+    model = fit_gp(X, np.array(y), source=source, offsets=np.zeros(n_sources))
+    posterior = model.posterior(Z, range(n_sources))
     size = max(map(abs, y), default=1.0) or 1.0
     assert np.all(np.isfinite(posterior.source_mean))
     assert np.all(np.abs(posterior.source_mean) <= 3 * size)
     assert np.all(posterior.source_variance > 0)
-    g = model.predict_sources_with_gradient(Z, np.full(len(Z), n_sources - 1))
+    g = model.posterior(Z, [n_sources - 1], gradient=True)
     assert np.all(np.isfinite(g.d_covariance))
     residual, variance = model.leave_one_out()
     assert len(residual) == np.sum(source == 0)
@@ -136,14 +161,14 @@ def test_few_or_constant_values(y: list[float], n_sources: int) -> None:
 
 def test_unobserved_source_is_expected_to_be_like_the_preferred_one() -> None:
     X, _, y, _, categorical = random_problem()
-    model = fit_joint(
-        X, np.zeros(len(X), dtype=int), y, offsets=np.zeros(2), categorical=categorical
+    model = fit_gp(
+        X, y, source=np.zeros(len(X), dtype=int), offsets=np.zeros(2), categorical=categorical
     )
-    alone = fit_joint(
-        X, np.zeros(len(X), dtype=int), y, offsets=np.zeros(1), categorical=categorical
+    alone = fit_gp(
+        X, y, source=np.zeros(len(X), dtype=int), offsets=np.zeros(1), categorical=categorical
     )
     Z = random_problem(seed=1)[0]
-    posterior = model.predict_sources(Z)
+    posterior = model.posterior(Z, range(2))
     np.testing.assert_allclose(posterior.source_mean[:, 1], posterior.mean, rtol=0.01)
     assert np.all(posterior.source_variance[:, 1] > model.scale**2)
     # Two searches of different dimension end a little apart.
@@ -153,59 +178,81 @@ def test_unobserved_source_is_expected_to_be_like_the_preferred_one() -> None:
 def test_duplicates_are_no_obstacle() -> None:
     X = np.tile([[0.3, 0.4], [0.5, 0.6]], (10, 1))
     source = np.repeat([0, 1], 10)
-    model = fit_joint(X, source, X[:, 0] + 1e-9 * np.arange(20), offsets=np.zeros(2))
+    model = fit_gp(X, X[:, 0] + 1e-9 * np.arange(20), source=source, offsets=np.zeros(2))
     np.testing.assert_allclose(model.predict(X[:2])[0], [0.3, 0.5], atol=1e-2)
 
 
-def test_warm_start_is_used_and_spares_the_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_warm_start_is_the_only_start(monkeypatch: pytest.MonkeyPatch) -> None:
     X, source, y, _, categorical = random_problem()
     starts = []
-    search = joint_fit._maximum_a_posteriori
+    search = fit.likeliest
 
-    def spy(density, given, *args):  # type: ignore[no-untyped-def]
-        starts.append(given)
-        return search(density, given, *args)
+    def spy(density: Density, groups: Any, **kwargs: Any) -> Any:
+        starts.append(groups)
+        return search(density, groups, **kwargs)
 
-    monkeypatch.setattr(joint_fit, "_maximum_a_posteriori", spy)
-    first = fit_joint(X, source, y, offsets=np.zeros(4), categorical=categorical)
-    for from_defaults in (True, False):
-        fit_joint(
-            X,
-            source,
-            y,
-            offsets=np.zeros(4),
-            categorical=categorical,
-            warm_start=first.hyperparameters,
-            from_defaults=from_defaults,
-        )
-    assert [len(given) for given in starts] == [2, 3, 1]
-    assert starts[2] == [first.hyperparameters]
-    assert [given.length_scale[0] for given in starts[0]] == [0.5, 0.18]
+    monkeypatch.setattr(fit, "likeliest", spy)
+    first = fit_gp(X, y, source=source, offsets=np.zeros(4), categorical=categorical)
+    fit_gp(
+        X,
+        y,
+        source=source,
+        offsets=np.zeros(4),
+        categorical=categorical,
+        warm_start=first.hyperparameters,
+    )
+    assert [[len(group) for group in groups] for groups in starts] == [[3, 4], [1]]
+    assert starts[1] == [[first.hyperparameters]]
+    assert [start.length_scale[0] for start in starts[0][0]] == [0.1, 0.25, 0.5]
+    assert all((start.noise == 1e-4).all() for start in starts[0][1])
 
 
-def test_best_of_several_starts_is_taken() -> None:
+def test_a_bad_start_is_no_obstacle_but_the_only_one() -> None:
     X, source, y, _, categorical = random_problem(n_sources=2)
     all_is_noise = replace(
-        JointHyperparameters.default(3, 2, 0.01), noise=np.full(2, 1.0), amplitude=1e-3
+        Hyperparameters.start(3, 2, length_scale=0.01), noise=np.full(2, 1.0), amplitude=1e-3
     )
 
     def fitted_value(**kwargs: Any) -> float:
-        model = fit_joint(X, source, y, offsets=np.zeros(2), categorical=categorical, **kwargs)
-        targets = (y - model.mean) / model.scale
-        density = JointPosteriorDensity(X, source, targets, 2, categorical)
-        return density(model.hyperparameters.to_vector())[0]
+        model = fit_gp(
+            X,
+            y,
+            source=source,
+            offsets=np.zeros(2),
+            categorical=categorical,
+            **kwargs,
+            n_iterations=25,
+        )
+        return density_of(model)(model.hyperparameters.to_vector(3))[0]
 
-    stuck = fitted_value(warm_start=all_is_noise, from_defaults=False)
-    alone = fitted_value()
-    assert alone < stuck - 1
-    assert fitted_value(warm_start=all_is_noise) == pytest.approx(alone)
+    stuck = fitted_value(warm_start=all_is_noise)
+    assert fitted_value() < stuck - 1
 
 
 def test_failed_fit_warns_and_falls_back(monkeypatch: pytest.MonkeyPatch) -> None:
     X, source, y, _, categorical = random_problem()
-    monkeypatch.setattr(
-        JointPosteriorDensity, "__call__", lambda self, theta: (np.inf, np.zeros_like(theta))
-    )
-    with pytest.warns(RuntimeWarning, match="could not be fitted"):
-        model = fit_joint(X, source, y, offsets=np.zeros(4), categorical=categorical)
+    monkeypatch.setattr(Density, "__call__", lambda self, theta: (np.inf, np.zeros_like(theta)))
+    with pytest.warns(RuntimeWarning, match="to 30 values failed.*default hyperparameters"):
+        model = fit_gp(X, y, source=source, offsets=np.zeros(4), categorical=categorical)
     assert np.all(np.isfinite(model.predict(X)[0]))
+
+
+@pytest.mark.parametrize("n_sources", [1, 3])
+def test_mean_by_generalised_least_squares(n_sources: int) -> None:
+    X, source, y, _, categorical = random_problem(n_sources=n_sources)
+
+    def fitted(mean: str) -> MultiSourceGP:
+        offsets = shared_offsets(X, source, y, n_sources=n_sources, limit=5)
+        settings = FitSettings(mean=mean)
+        return fit_gp(
+            X, y, source=source, offsets=offsets, categorical=categorical, settings=settings
+        )
+
+    model = fitted("gls")
+    assert model.mean != fitted("sample").mean
+    assert model.log_marginal_likelihood() > fitted("sample").log_marginal_likelihood()
+    for shift in (-0.1, 0.1):
+        other = replace(model, mean=model.mean + shift * model.scale)
+        assert other.log_marginal_likelihood() < model.log_marginal_likelihood()
+    with pytest.raises(ValueError, match="`mean` must be one of .* but got 'median'"):
+        FitSettings(mean="median")

@@ -1,0 +1,133 @@
+"""The density of the hyperparameters, with and without a prior."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+from gp_problems import Array
+from gp_problems import random_problem
+import numpy as np
+import pytest
+from scipy.optimize import approx_fprime
+from test_multi_source import textbook_covariance
+
+from optuna_misowild.likelihood import Density
+from optuna_misowild.likelihood import Hyperparameters
+from optuna_misowild.likelihood import Prior
+
+
+def density_of(
+    X: Array, source: Array, targets: Array, h: Hyperparameters, categorical: Array, **kwargs: Any
+) -> Density:
+    arguments: dict[str, Any] = {"nu": 2.5, "ard": True, "prior": Prior(ordered_noise=True)}
+    return Density(
+        X,
+        source,
+        targets,
+        n_sources=len(h.rho),
+        categorical=categorical,
+        **{**arguments, **kwargs},
+    )
+
+
+@pytest.mark.parametrize(("n_sources", "n"), [(1, 12), (2, 1), (4, 30), (6, 12)])
+def test_posterior_density_of_hyperparameters(n_sources: int, n: int) -> None:
+    X, source, y, h, categorical = random_problem(n=n, n_sources=n_sources)
+    targets = (y - 38) / 5
+    density = density_of(X, source, targets, h, categorical)
+    theta = h.to_vector(3)
+
+    K = textbook_covariance(X, source, X, source, h, categorical) + np.diag(h.noise[source])
+    likelihood = -0.5 * (targets @ np.linalg.solve(K, targets) + np.linalg.slogdet(K)[1])
+    value, gradient = density(theta)
+    prior, _ = Prior(ordered_noise=True).negative_log(h)
+    assert value == pytest.approx(prior - likelihood)
+    numerical = approx_fprime(theta, lambda v: density(v)[0], 1e-7)
+    np.testing.assert_allclose(gradient, numerical, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("noise", "excess"),
+    [(0.01, 0.0), (0.2, np.log(2.0) ** 2 / 16), (0.4, (np.log(4.0) ** 2 + np.log(2.0) ** 2) / 16)],
+)
+def test_prior_is_that_of_the_method(noise: float, excess: float) -> None:
+    """By the last sum, the preferred source is hardly noisier than another."""
+    h = Hyperparameters(
+        length_scale=np.array([0.5, 2.0]),
+        amplitude=3.0,
+        noise=np.array([noise, 0.1, 0.2]),
+        rho=np.array([1.0, 0.5, 1.0]),
+        tau=np.array([0.0, 0.2, 1.0]),
+        kappa=np.array([1.0, np.exp(0.7), 1.0]),
+    )
+    expected = 0.1 * 2 * (4 + 0.25) - np.log(3) + 3 + 30 * (noise + 0.3) + excess
+    expected += 2 * 0.25 - 0.1 * np.log(0.2) + 0.4 + 2.0 + 0.5
+    check_prior(Prior(ordered_noise=True), h, expected)
+    check_prior(Prior(), h, expected - excess)
+    # A noise that is Gamma(1.1, 20).
+    of_noise = -0.1 * np.log([noise, 0.1, 0.2]).sum() - 10 * (noise + 0.3)
+    check_prior(Prior(noise_shape=1.1, noise_rate=20.0), h, expected - excess + of_noise)
+
+
+def check_prior(prior: Prior, h: Hyperparameters, expected: float) -> None:
+    def value(theta: Array) -> float:
+        return prior.negative_log(Hyperparameters.from_vector(theta, 2))[0]
+
+    assert prior.negative_log(h)[0] == pytest.approx(expected)
+    numerical = approx_fprime(h.to_vector(2), value, 1e-7)
+    np.testing.assert_allclose(prior.negative_log(h)[1], numerical, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("prior", [None, Prior()])
+@pytest.mark.parametrize("ard", [False, True])
+@pytest.mark.parametrize("nu", [1.5, 2.5])
+@pytest.mark.parametrize("mixed", [[False] * 3, [False, True, False], [True] * 3])
+@pytest.mark.parametrize("n_sources", [1, 3])
+@pytest.mark.parametrize("free_mean", [False, True])
+def test_gradient(
+    prior: Prior | None, ard: bool, nu: float, mixed: list[bool], n_sources: int, free_mean: bool
+) -> None:
+    X, source, y, h, _ = random_problem(n=12, n_sources=n_sources)
+    categorical = np.array(mixed)
+    X[:, categorical] = (np.floor(3.0 * X[:, categorical]) + 0.5) / 3.0
+    settings = {"prior": prior, "ard": ard, "nu": nu, "free_mean": free_mean}
+    density = density_of(X, source, (y - 38) / 5, h, categorical, **settings)
+    point = h.to_vector(3 if ard else 1)
+    _, gradient = density(point)
+    step = 1e-5
+    for i, e in enumerate(step * np.eye(len(point))):
+        slope = (density(point + e)[0] - density(point - e)[0]) / (2.0 * step)
+        assert gradient[i] == pytest.approx(slope, rel=1e-6, abs=1e-7)
+
+
+def test_the_mean_that_is_free_is_the_likeliest() -> None:
+    X, source, y, h, categorical = random_problem()
+    theta, z = h.to_vector(3), (y - 38) / 5
+    free, _ = density_of(X, source, z, h, categorical, free_mean=True)(theta)
+    K = textbook_covariance(X, source, X, source, h, categorical) + np.diag(h.noise[source])
+    likeliest = np.linalg.solve(K, z).sum() / np.linalg.inv(K).sum()
+    for shift in (-0.1, 0.0, 0.1):
+        at, _ = density_of(X, source, z - likeliest - shift, h, categorical)(theta)
+        assert at == pytest.approx(free + 0.5 * shift**2 * np.linalg.inv(K).sum())
+
+
+def test_prior_of_one_source_by_hand() -> None:
+    # 0.1 (4 + 1/4) + 0.1 (1 + 1) − log 3 + 3 + 0.3
+    theta = np.log([2.0, 1.0, 3.0, 0.01])
+    value, gradient = Prior().negative_log(Hyperparameters.from_vector(theta, 2))
+    assert value == pytest.approx(0.425 + 0.2 - math.log(3.0) + 3.0 + 0.3)
+    # 0.2 (4 − 1/4), 0.2 (1 − 1), 3 − 1, 0.3
+    np.testing.assert_allclose(gradient, [0.75, 0.0, 2.0, 0.3], atol=1e-15)
+
+
+@pytest.mark.parametrize("n_sources", [1, 4])
+def test_hyperparameters_and_their_vector(n_sources: int) -> None:
+    h = random_problem(n_sources=n_sources)[3]
+    back = Hyperparameters.from_vector(h.to_vector(3), 3)
+    for field in dataclasses.fields(h):
+        np.testing.assert_allclose(getattr(back, field.name), getattr(h, field.name))
+    one = Hyperparameters.from_vector(h.to_vector(1), 1)
+    assert one.length_scale == pytest.approx(np.exp(np.log(h.length_scale).mean()))
+    np.testing.assert_allclose(one.noise, h.noise)
