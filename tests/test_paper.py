@@ -166,9 +166,9 @@ def test_the_generalised_least_squares_mean() -> None:
     cost = np.exp(3.0 * x)
     seen = observations([(0, a, b) for a, b in zip(x, y, strict=True)], n_sources=1, cost=cost)
     fitted = PaperMethod(mean="gls").fit(seen, Domain.continuous(1))
-    for gp in (fitted.objective[0], fitted.augmented, fitted.cost[0]):
+    for gp in (fitted.objective[0], fitted.augmented, fitted.cost[0].gp):
         t = np.sqrt(3.0) * abs(x[:, None] - x) / gp.length_scale[0]
-        K = gp.amplitude * (1.0 + t) * np.exp(-t) + gp.noise * np.eye(len(x))
+        K = gp.amplitude * (1.0 + t) * np.exp(-t) + gp.noise[0] * np.eye(len(x))
         ones = np.ones(len(x))
         expected = (ones @ np.linalg.solve(K, gp.y)) / (ones @ np.linalg.solve(K, ones))
         assert gp.mean == pytest.approx(expected, rel=1e-6)
