@@ -8,7 +8,6 @@ that are times, trials that were added.
 from __future__ import annotations
 
 from difflib import SequenceMatcher
-import math
 from numbers import Real
 from typing import TYPE_CHECKING
 
@@ -19,8 +18,6 @@ from optuna_misowild import records
 from optuna_misowild.design_budget import rest_of_design
 from optuna_misowild.design_budget import unit_of
 from optuna_misowild.design_budget import what_is_left
-from optuna_misowild.dropped import dropped_sources
-from optuna_misowild.methods.robust import RobustMethod
 from optuna_misowild.missing_source import CLEARLY_CHEAPER
 from optuna_misowild.missing_source import MEASURABLE
 from optuna_misowild.missing_source import missing_source
@@ -80,7 +77,7 @@ class Advice:
         self._other_preferred_source(view)
         self._other_cost_attr(view)
         self._spent_budget(view)
-        self._dropped_sources(view)
+        self._expensive_sources(view)
         self._initial_design(view)
 
     def after_trial(self, study: Study, trial: FrozenTrial, state: TrialState) -> None:
@@ -134,22 +131,22 @@ class Advice:
                 "source: read the result with `recommend(study)`."
             )
 
-    def _dropped_sources(self, view: StudyView) -> None:
+    def _expensive_sources(self, view: StudyView) -> None:
         choices = view.sources.choices
         observations = view.design_observations
-        for source, ratio in dropped_sources(view, self._method).items():
-            if not observations.cost[observations.costed(0)].any():
-                continue  # The preferred source is free: what else would one ask?
-            if not self._once.first(view.study, f"dropped source {source}"):
+        if not view.space or not observations.cost[observations.costed(0)].any():
+            return  # Where the preferred source is free, what else would one observe?
+        if self._method.design(observations, self._n_startup_trials):
+            return
+        ratios = self._method.too_expensive(view.observations, view.domain)
+        for source, ratio in ratios.items():
+            if not self._once.first(view.study, f"expensive source {source}"):
                 continue
-            assert isinstance(self._method, RobustMethod)
             said = (
-                f"Source {choices[source]!r} is dropped, unless later costs say otherwise: it has "
-                f"cost {math.exp(ratio.log_mean):.3g} times as much as {choices[0]!r} at the "
-                f"{ratio.n} {'point' if ratio.n == 1 else 'points'} where both were asked, and "
-                f"the limit is `max_cost_ratio={self._method.max_cost_ratio:.3g}`."
+                f"Source {choices[source]!r} is dropped, unless later costs say otherwise: it "
+                f"costs {ratio:.3g} times as much as {choices[0]!r}, above `max_cost_ratio`."
             )
-            if self._once.first(view.study, "dropped source"):
+            if self._once.first(view.study, "expensive source"):
                 said += (
                     " Offer a cheaper one in its place, or raise the limit with "
                     "`MisoWildSampler(method=RobustMethod(max_cost_ratio=...))`."

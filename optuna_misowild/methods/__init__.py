@@ -92,6 +92,13 @@ class Method(Protocol):
         """Fit the models to the observations."""
         ...
 
+    def too_expensive(self, observations: Observations, domain: Domain) -> dict[int, float]:
+        """Return the sources that are not observed now for what they cost, with their ratios.
+
+        That is their cost relative to the preferred source's, as far as is known.
+        """
+        ...
+
     def propose(
         self,
         observations: Observations,

@@ -154,6 +154,10 @@ class CostCooling:
             left=spending_limit(observations, pending_cost, log_cost.median(X[valued])),
         )
 
+    def too_expensive(self, observations: Observations, domain: Domain) -> dict[int, float]:
+        """Return nothing: no source is excluded for what it costs."""
+        return {}
+
     def propose(
         self,
         observations: Observations,

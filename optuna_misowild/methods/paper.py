@@ -147,6 +147,10 @@ class PaperMethod:
             beta=beta_at(self.beta, max(len(y), 1), horizon),
         )
 
+    def too_expensive(self, observations: Observations, domain: Domain) -> dict[int, float]:
+        """Return nothing: no source is excluded for what it costs."""
+        return {}
+
     def propose(
         self,
         observations: Observations,

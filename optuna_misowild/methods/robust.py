@@ -22,7 +22,6 @@ from optuna_misowild.domain import distances
 from optuna_misowild.maximize import Maximum
 from optuna_misowild.maximize import maximize
 from optuna_misowild.methods import Incumbent
-from optuna_misowild.methods.cost_ratio import cost_ratio
 from optuna_misowild.methods.cost_ratio import log_ratio_limits
 from optuna_misowild.methods.exploration import least_known
 from optuna_misowild.methods.robust_design import remaining_pairs
@@ -196,6 +195,23 @@ class RobustMethod:
             categorical=domain.categorical,
         )
 
+    def too_expensive(self, observations: Observations, domain: Domain) -> dict[int, float]:
+        """Return the sources that are excluded at all locations so far, with their cost ratios.
+
+        The ratio to the cost of the preferred source is the predicted one, in the median.
+        """
+        if not len(observations.costed(0)):
+            return {}
+        gp = self.fit_costs(observations, domain).gp
+        log_cost, _ = gp.means(observations.X, range(observations.n_sources))
+        ratio = log_cost - log_cost[:, :1]
+        limit = log_ratio_limits(observations, gp.noise, self.max_cost_ratio)
+        return {
+            s: float(np.exp(np.median(ratio[:, s])))
+            for s in observations.queryable
+            if s > 0 and (ratio[:, s] > limit[s]).all()
+        }
+
     def propose(
         self,
         observations: Observations,
@@ -264,9 +280,7 @@ class RobustMethod:
         allowed = tuple(observations.queryable if sources is None else sources)
         if 0 not in allowed:
             return allowed
-        known = [s for s in allowed if s > 0 and len(observations.costed(s))]
-        limit = self.max_cost_ratio
-        return (0, *(s for s in known if not cost_ratio(observations, s).exceeds(limit)))
+        return (0, *(s for s in allowed if s > 0 and len(observations.costed(s))))
 
     def is_due(self, observations: Observations, model: RobustModel) -> bool:
         """Whether the preferred source is to be queried: after too many queries elsewhere.

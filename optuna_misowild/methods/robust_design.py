@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from optuna_misowild.methods.cost_ratio import cost_ratio
+from optuna_misowild.methods.cost_ratio import MIN_READINGS
+from optuna_misowild.methods.cost_ratio import seems_cheap
 
 
 if TYPE_CHECKING:
@@ -35,9 +36,9 @@ def remaining_pairs(
     """Return the (source, row) pairs that are still to be queried, in their order.
 
     The preferred source at the first few rows; each other source at the one of these of median
-    cost, and at the other rows, as long as each stays within its share of the costs. One that
-    seems too expensive is queried at further rows of the preferred source until that is certain.
-    If none is kept, the preferred source at every row.
+    cost, and at a second one if it is cheaper there at all: one cost decides nothing. Those that
+    seem cheap, also at the other rows, as long as each stays within its share of the costs. If
+    none seems cheap, the preferred source at every row.
 
     While no cost of the preferred source is known, but queries of it are pending, the shares are
     not known either, and workers have nothing better to do: each other source at every row.
@@ -56,8 +57,8 @@ def remaining_pairs(
         observations: The trials so far.
         n_rows: Number of rows.
         n_preferred: Number of rows of the preferred source if there are others to help it.
-        max_cost_ratio: Another source is kept unless its cost, relative to that of the preferred
-            one, surely exceeds this, see :class:`~optuna_misowild.methods.cost_ratio.CostRatio`.
+        max_cost_ratio: The cost of a cheap source relative to that of the preferred one, see
+            :func:`~optuna_misowild.methods.cost_ratio.seems_cheap`.
         cost_share: What all other sources together may cost, as a part of what the preferred
             source costs.
         plateau_factor: How many times the number of rows the cheapest source may be queried at
@@ -69,20 +70,19 @@ def remaining_pairs(
     if 0 not in observations.queryable:  # Nothing to be cheap against: every row of all.
         return [(s, row) for row in range(n_rows) for s in others if _free(observations, s, [row])]
     n_preferred = min(n_preferred, n_rows)
-    ratios = {s: cost_ratio(observations, s) for s in others}
-    kept = [s for s in others if not ratios[s].exceeds(max_cost_ratio)]
+    cheap = [s for s in others if seems_cheap(observations, s, max_cost_ratio)]
     n_given = int(((observations.source == 0) & (observations.row < 0)).sum())
-    free = _free(observations, 0, range(n_preferred if kept else n_rows))
+    free = _free(observations, 0, range(n_preferred if cheap else n_rows))
     preferred = [(0, row) for row in free[: max(len(free) - n_given, 0)]]
 
     first = _first_row(observations)
     if first is None:
         return preferred
-    means = {s: _mean_cost(observations, s) for s in (0, *kept)}
-    cheapest = min((s for s in kept if means[s] < np.inf), key=lambda s: means[s], default=None)
+    means = {s: _mean_cost(observations, s) for s in (0, *others)}
+    cheapest = min((s for s in cheap if means[s] < np.inf), key=lambda s: means[s], default=None)
     is_known = means[0] < np.inf
     wanted = []
-    for s in kept:
+    for s in others:
         goes_on = s == cheapest and (not is_known or _is_on_plateau(observations, s, tolerance))
         n_most = n_rows * plateau_factor if goes_on else n_rows
         if goes_on and not is_known:  # So much again for each further query of the preferred one.
@@ -95,14 +95,11 @@ def remaining_pairs(
         elif means[s] == np.inf:
             n_affordable = 1
         else:
-            allowance = cost_share * n_preferred * means[0] / len(others)
-            n_affordable = max(int(min(allowance / means[s], n_most)), 1)
+            allowance = cost_share * n_preferred * means[0] / len(others) if s in cheap else 0.0
+            n_least = MIN_READINGS if means[s] < means[0] else 1
+            n_affordable = max(int(min(allowance / means[s], n_most)), n_least)
         free = _free(observations, s, order)
         n_asked = int((has_row & (has_cost | observations.pending)).sum())
-        if ratios[s].seems_to_exceed(max_cost_ratio):
-            comparable = [row for row in free if row in observations.row[observations.costed(0)]]
-            if comparable:
-                free, n_affordable = comparable, max(n_affordable, ratios[s].n + 1)
         wanted += [(order.index(row), s, row) for row in free[: max(n_affordable - n_asked, 0)]]
     return preferred + [(s, row) for _, s, row in sorted(wanted)]
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from optuna_misowild.dropped import dropped_sources
 from optuna_misowild.outliers import clip_outliers
 from optuna_misowild.threads import single_blas_thread
 from optuna_misowild.visualization._plotly import go
@@ -241,7 +240,7 @@ def source_worths(look: Look) -> dict[int, Worth]:
     first = seen.valued(0)
     total = look.queries[-1].spent
     result = {}
-    dropped = dropped_sources(look.view, look.sampler.method)
+    dropped = look.sampler.method.too_expensive(seen, look.view.domain)
     for source in look.modelled:
         rows = seen.valued(source)
         own = [query.paid for query in look.queries if query.source == source]
