@@ -178,26 +178,39 @@ class MultiSourceGP:
         d = X.shape[1] if gradient else 0
         r2 = self._squared_distance(X)
         C, dC = self._shared_covariance(r2, gradient)
-        U = self._half_solved(C, slice(0, len(self._X)))
+        parts = [
+            (s, i, j, rows, *self._own_covariance(r2[i, rows], s, gradient))
+            for s, i, j, rows in self._places(sources, gradient)
+        ]
+        if gradient:
+            # All at once, since what takes time is reading the matrix.
+            U, *halves = self._times_inverse_factor(
+                [C] + [B for *_, B, _ in parts], transposed=True
+            )
+            W, *solved = self._times_inverse_factor([U, *halves], transposed=False)
+        else:
+            (U,) = self._times_inverse_factor([C], transposed=True)
+            # B L⁻ᵀ is 0 before the rows that B is of.
+            halves = [B @ self._inverse_factor[r.start :, r].T for *_, r, B, _ in parts]
+
         variance = h.amplitude - np.einsum("ij,ij->i", U, U)
         delta_mean, delta_variance, delta_covariance = np.zeros((3, *sources.shape))
-        d_mean, d_variance = np.empty((2, m, d))
-        d_delta_mean, d_delta_variance, d_delta_covariance = np.zeros((3, *sources.shape, d))
-        if gradient:
-            d_mean = self._slope(dC * self._weights, X)
-            W = self._solved(U)
-            d_variance = -2.0 * self._slope(dC * W, X)
-        for s, i, j, rows in self._places(sources, gradient):
-            B, dB = self._own_covariance(r2[i, rows], s, gradient)
-            V = self._half_solved(B, rows)
+        for (s, i, j, rows, B, _), V in zip(parts, halves, strict=True):
             delta_mean[i, j] = B @ self._weights[rows]
             delta_variance[i, j] = h.tau[s] + 1.0 - np.einsum("ij,ij->i", V, V)
             delta_covariance[i, j] = -np.einsum("ij,ij->i", U[i, rows.start :], V)
-            if gradient:
-                d_delta_mean[i, j] = self._slope(dB * self._weights, X[i])
-                WB = self._solved(V)
-                d_delta_variance[i, j] = -2.0 * self._slope(dB * WB, X[i])
-                d_delta_covariance[i, j] = -self._slope(dC[i] * WB + dB * W[i], X[i])
+
+        d_mean, d_variance = np.empty((2, m, d))
+        d_delta_mean, d_delta_variance, d_delta_covariance = np.zeros((3, *sources.shape, d))
+        if gradient:
+            slopes = self._slope(np.stack([dC * self._weights, dC * W]), X)
+            d_mean, d_variance = slopes[0], -2.0 * slopes[1]
+            for (_, i, j, _, _, dB), WB in zip(parts, solved, strict=True):
+                products = dB * self._weights, dB * WB, dC[i] * WB + dB * W[i]
+                slopes = self._slope(np.stack(products), X[i])
+                d_delta_mean[i, j] = slopes[0]
+                d_delta_variance[i, j] = -2.0 * slopes[1]
+                d_delta_covariance[i, j] = -slopes[2]
         rho = h.rho[sources]
         return Posterior(
             mean=self.mean + self.scale * (C @ self._weights),
@@ -377,21 +390,16 @@ class MultiSourceGP:
         """Return k(r²), and dk/dr² if it is wanted, else an empty array."""
         return matern(r2, self.nu) if gradient else (matern_correlation(r2, self.nu), _NONE)
 
-    def _half_solved(self, B: Array, rows: slice) -> Array:
-        """Return B L⁻ᵀ for B = Cov[·, y] (m, k), which is 0 but for these rows; from there on."""
-        if len(self._X) == B.shape[1]:
-            half: Array = blas().dtrmm(1.0, self._inverse_factor, B.T, lower=1).T
-            return half
-        block: Array = B @ self._inverse_factor[rows.start :, rows].T
-        return block
-
-    def _solved(self, half: Array) -> Array:
-        """Return B K⁻¹ for B L⁻ᵀ (m, n)."""
-        full: Array = blas().dtrmm(1.0, self._inverse_factor, half.T, lower=1, trans_a=1).T
-        return full
+    def _times_inverse_factor(self, parts: list[Array], *, transposed: bool) -> list[Array]:
+        """Return B L⁻ᵀ if ``transposed``, else B L⁻¹, for each of some B (m, n)."""
+        stacked = np.concatenate(parts) if len(parts) > 1 else parts[0]
+        trans = int(not transposed)  # Of the transposed matrices, which need no reordering.
+        product = blas().dtrmm(1.0, self._inverse_factor, stacked.T, lower=1, trans_a=trans).T
+        ends = np.cumsum([0] + [len(part) for part in parts])
+        return [product[a:b] for a, b in zip(ends, ends[1:], strict=False)]
 
     def _slope(self, weights: Array, X: Array) -> Array:
-        """Return Σ_j weights_ij ∂r²(x_i, x_j)/∂x_i over the data x_j, shape (m, d)."""
+        """Return Σ_j weights_ij ∂r²(x_i, x_j)/∂x_i over the data x_j, (…, m, d)."""
         return location_gradient(weights, X, self._X, self.length_scale, self.categorical)
 
 
