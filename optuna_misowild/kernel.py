@@ -97,17 +97,17 @@ def location_gradient(
     With dk/dr² times a_j as weights it is the gradient of Σ_j a_j k(x, c_j).
 
     Args:
-        weights: Shape (m, n).
+        weights: Shape (m, n), or (…, m, n) for several at once.
         X: Locations at which to differentiate, shape (m, d).
         centers: The other arguments of the kernel, shape (n, d).
         length_scale: Shape (d,).
         categorical: Shape (d,); the gradient is 0 along these coordinates.
 
     Returns:
-        An array of shape (m, d).
+        An array of shape (m, d), or (…, m, d).
     """
     per_unit = np.where(categorical, 0.0, 2.0 / np.square(length_scale))
     gradient: NDArray[np.float64] = per_unit * (
-        X * np.sum(weights, axis=1)[:, None] - weights @ centers
+        X * np.sum(weights, axis=-1)[..., None] - weights @ centers
     )
     return gradient

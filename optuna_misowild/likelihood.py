@@ -41,6 +41,9 @@ RHO_BOUNDS = (-5.0, 5.0)
 TAU_BOUNDS = (1e-6, 1e2)
 KAPPA_BOUNDS = (5e-2, 2e1)
 
+# ρ, τ and κ of source 0.
+_OF_FIRST = np.ones(1), np.zeros(1), np.ones(1)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Hyperparameters:
@@ -87,17 +90,18 @@ class Hyperparameters:
         n_sources = (len(theta) - n_scales + 2) // 4
         positive = np.exp(theta)
         end = n_scales + 1 + n_sources
-        of_others = np.empty((3, n_sources))
-        of_others[:, 0] = 1.0, 0.0, 1.0
-        of_others[:, 1:] = positive[end:].reshape(3, n_sources - 1)
-        of_others[0, 1:] = theta[end : end + n_sources - 1]
+        rho, tau, kappa = _OF_FIRST
+        if n_sources > 1:
+            rho = np.concatenate([rho, theta[end : end + n_sources - 1]])
+            others = positive[end + n_sources - 1 :].reshape(2, n_sources - 1)
+            tau, kappa = np.concatenate([tau, others[0]]), np.concatenate([kappa, others[1]])
         return cls(
             length_scale=positive[:n_scales],
             amplitude=float(positive[n_scales]),
             noise=positive[n_scales + 1 : end],
-            rho=of_others[0],
-            tau=of_others[1],
-            kappa=of_others[2],
+            rho=rho,
+            tau=tau,
+            kappa=kappa,
         )
 
     def to_vector(self, n_scales: int) -> NDArray[np.float64]:

@@ -40,9 +40,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Array: TypeAlias = NDArray[np.float64]
-    # A source, and where it is: rows and columns of an array (m, k).
-    Rows: TypeAlias = slice | NDArray[np.int_]
-    Place: TypeAlias = tuple[int, Rows, int | NDArray[np.int_]]
+    # A source or several, rows and columns where they are in an array (m, k), and rows of data.
+    Indices: TypeAlias = NDArray[np.int_]
+    Place: TypeAlias = tuple[int | Indices, slice | Indices, int | Indices, slice]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -117,14 +117,18 @@ class MultiSourceGP:
         return self.X[self._order]
 
     @cached_property
+    def _source(self) -> NDArray[np.int_]:
+        return self.source[self._order]
+
+    @cached_property
     def _rows(self) -> tuple[slice, ...]:
         """The slice of the ordered data that is of source s."""
-        edges = np.searchsorted(self.source[self._order], np.arange(self.n_sources + 1))
+        edges = np.searchsorted(self._source, np.arange(self.n_sources + 1))
         return tuple(slice(a, b) for a, b in zip(edges, edges[1:], strict=False))
 
     @cached_property
     def _rho_rows(self) -> Array:
-        return self.rho[self.source[self._order]]
+        return self.rho[self._source]
 
     @cached_property
     def _targets(self) -> Array:
@@ -141,7 +145,7 @@ class MultiSourceGP:
         for s in range(1, self.n_sources):
             block = self._rows[s], self._rows[s]
             K[block] += self._own_covariance(r2[block], s)[0]
-        K.flat[:: len(K) + 1] += h.noise[self.source[self._order]]
+        K.flat[:: len(K) + 1] += h.noise[self._source]
         return cholesky(K)
 
     @cached_property
@@ -174,32 +178,39 @@ class MultiSourceGP:
         d = X.shape[1] if gradient else 0
         r2 = self._squared_distance(X)
         C, dC = self._shared_covariance(r2, gradient)
-        U = blas().dtrmm(1.0, self._inverse_factor, C.T, lower=1).T  # C L⁻ᵀ
+        parts = [
+            (s, i, j, rows, *self._own_covariance(r2[i, rows], s, gradient))
+            for s, i, j, rows in self._places(sources, gradient)
+        ]
+        if gradient:
+            # All at once, since what takes time is reading the matrix.
+            U, *halves = self._times_inverse_factor(
+                [C] + [B for *_, B, _ in parts], transposed=True
+            )
+            W, *solved = self._times_inverse_factor([U, *halves], transposed=False)
+        else:
+            (U,) = self._times_inverse_factor([C], transposed=True)
+            # B L⁻ᵀ is 0 before the rows that B is of.
+            halves = [B @ self._inverse_factor[r.start :, r].T for *_, r, B, _ in parts]
+
         variance = h.amplitude - np.einsum("ij,ij->i", U, U)
         delta_mean, delta_variance, delta_covariance = np.zeros((3, *sources.shape))
-        parts = []
-        for s, i, j in self._places(sources):
-            rows = self._rows[s]
-            B, dB = self._own_covariance(r2[i, rows], s, gradient)
-            V = B @ self._inverse_factor[rows.start :, rows].T  # B L⁻ᵀ is 0 before.
+        for (s, i, j, rows, B, _), V in zip(parts, halves, strict=True):
             delta_mean[i, j] = B @ self._weights[rows]
             delta_variance[i, j] = h.tau[s] + 1.0 - np.einsum("ij,ij->i", V, V)
             delta_covariance[i, j] = -np.einsum("ij,ij->i", U[i, rows.start :], V)
-            parts.append((i, j, rows, dB, V))
 
         d_mean, d_variance = np.empty((2, m, d))
         d_delta_mean, d_delta_variance, d_delta_covariance = np.zeros((3, *sources.shape, d))
         if gradient:
-            # C K⁻¹ and B K⁻¹ all at once, since what takes time is reading the matrix.
-            W, *W_delta = self._times_inverse_factor([U] + [V for *_, V in parts])
-            d_mean[:] = self._slope(dC * self._weights, X)
-            d_variance[:] = -2.0 * self._slope(dC * W, X)
-            for (i, j, rows, dB, _), WB in zip(parts, W_delta, strict=True):
-                d_delta_mean[i, j] = self._slope(dB * self._weights[rows], X[i], rows)
-                d_delta_variance[i, j] = -2.0 * self._slope(dB * WB[:, rows], X[i], rows)
-                d_delta_covariance[i, j] = -(
-                    self._slope(dC[i] * WB, X[i]) + self._slope(dB * W[i, rows], X[i], rows)
-                )
+            slopes = self._slope(np.stack([dC * self._weights, dC * W]), X)
+            d_mean, d_variance = slopes[0], -2.0 * slopes[1]
+            for (_, i, j, _, _, dB), WB in zip(parts, solved, strict=True):
+                products = dB * self._weights, dB * WB, dC[i] * WB + dB * W[i]
+                slopes = self._slope(np.stack(products), X[i])
+                d_delta_mean[i, j] = slopes[0]
+                d_delta_variance[i, j] = -2.0 * slopes[1]
+                d_delta_covariance[i, j] = -slopes[2]
         rho = h.rho[sources]
         return Posterior(
             mean=self.mean + self.scale * (C @ self._weights),
@@ -236,12 +247,11 @@ class MultiSourceGP:
         d_mean = np.zeros((*sources.shape, X.shape[1] if gradient else 0))
         if gradient:
             d_mean += rho[..., None] * self._slope(dC * self._weights, X)[:, None]
-        for s, i, j in self._places(sources):
-            rows = self._rows[s]
+        for s, i, j, rows in self._places(sources, gradient):
             B, dB = self._own_covariance(r2[i, rows], s, gradient)
             mean[i, j] += B @ self._weights[rows]
             if gradient:
-                d_mean[i, j] += self._slope(dB * self._weights[rows], X[i], rows)
+                d_mean[i, j] += self._slope(dB * self._weights, X[i])
         return self.offsets[sources] + self.mean + self.scale * mean, self.scale * d_mean
 
     def predict(self, X: Array) -> tuple[Array, Array]:
@@ -318,17 +328,27 @@ class MultiSourceGP:
 
     def _sources_at(self, X: Array, sources: ArrayLike) -> NDArray[np.int_]:
         """Return k sources at each row of X, shape (m, k)."""
-        sources = np.asarray(sources, dtype=int)
-        return np.broadcast_to(sources, (len(X), sources.shape[-1]))
+        at: NDArray[np.int_] = np.asarray(sources, dtype=int)
+        return at[None].repeat(len(X), axis=0) if at.ndim == 1 else at
 
-    def _places(self, sources: NDArray[np.int_]) -> Iterator[Place]:
-        """Yield each source that has a discrepancy, and where it is among ``sources`` (m, k)."""
+    def _places(self, sources: NDArray[np.int_], together: bool) -> Iterator[Place]:
+        """Yield sources that have a discrepancy, and where they are among ``sources`` (m, k).
+
+        With them comes what they are correlated with: one by one, so that products stay small;
+        or all of them together, where there are few and calls are what takes time.
+        """
+        if together:
+            i, j = np.nonzero(sources)
+            if len(i):
+                yield sources[i, j], i, j, slice(0, len(self._X))
+            return
         for s in range(1, self.n_sources):
             i, j = np.nonzero(sources == s)
             if len(i) == len(sources) > 0 and (j == j[0]).all():
-                yield s, slice(None), int(j[0])  # A whole column, which needs no copy.
+                # A whole column, which needs no copy.
+                yield s, slice(None), int(j[0]), self._rows[s]
             elif len(i):
-                yield s, i, j
+                yield s, i, j, self._rows[s]
 
     def _squared_distance(self, X: Array) -> Array:
         return scaled_squared_distance(X, self._X, self.length_scale, self.categorical)
@@ -341,30 +361,46 @@ class MultiSourceGP:
         return C, dC * factor if gradient else dC
 
     def _own_covariance(
-        self, r2: Array, source: int, gradient: bool = False
+        self, r2: Array, source: int | NDArray[np.int_], gradient: bool = False
     ) -> tuple[Array, Array]:
-        """Return Cov[δ_s(x), δ_s(x')] for r² of any shape, and its derivative by r²."""
+        """Return Cov[δ_s(x), y] and its derivative by r².
+
+        Args:
+            r2: r² to the data of s, of any shape; or to all of the data, shape (m, n), with
+            source: s, shape (m,).
+            gradient: Whether the derivative is wanted.
+        """
         h = self.hyperparameters
-        kappa2 = h.kappa[source] ** 2
+        if isinstance(source, int):
+            tau, kappa2, own = h.tau[source], h.kappa[source] ** 2, None
+        else:
+            tau, kappa2 = h.tau[source, None], np.square(h.kappa[source, None])
+            own = source[:, None] == self._source
         B, dB = self._correlation(r2 / kappa2, gradient)
-        B *= h.tau[source]
+        B *= tau
         B += 1.0
-        return B, dB * (h.tau[source] / kappa2) if gradient else dB
+        if gradient:
+            dB *= tau / kappa2
+        if own is not None:
+            B *= own
+            dB *= own
+        return B, dB
 
     def _correlation(self, r2: Array, gradient: bool) -> tuple[Array, Array]:
         """Return k(r²), and dk/dr² if it is wanted, else an empty array."""
         return matern(r2, self.nu) if gradient else (matern_correlation(r2, self.nu), _NONE)
 
-    def _times_inverse_factor(self, halves: list[Array]) -> list[Array]:
-        """Return H L⁻¹ for each of some H (m, k) of the last k rows of the data, shape (m, n)."""
-        n = len(self._X)
-        stacked = np.concatenate([np.pad(H, ((0, 0), (n - H.shape[1], 0))) for H in halves])
-        full: Array = blas().dtrmm(1.0, self._inverse_factor, stacked.T, lower=1, trans_a=1).T
-        return np.split(full, np.cumsum([len(H) for H in halves])[:-1])
+    def _times_inverse_factor(self, parts: list[Array], *, transposed: bool) -> list[Array]:
+        """Return B L⁻ᵀ if ``transposed``, else B L⁻¹, for each of some B (m, n)."""
+        stacked = np.concatenate(parts) if len(parts) > 1 else parts[0]
+        trans = int(not transposed)  # Of the transposed matrices, which need no reordering.
+        product = blas().dtrmm(1.0, self._inverse_factor, stacked.T, lower=1, trans_a=trans).T
+        ends = np.cumsum([0] + [len(part) for part in parts])
+        return [product[a:b] for a, b in zip(ends, ends[1:], strict=False)]
 
-    def _slope(self, weights: Array, X: Array, rows: slice = slice(None)) -> Array:
-        """Return Σ_j weights_ij ∂r²(x_i, x_j)/∂x_i over the given rows j of the data, (m, d)."""
-        return location_gradient(weights, X, self._X[rows], self.length_scale, self.categorical)
+    def _slope(self, weights: Array, X: Array) -> Array:
+        """Return Σ_j weights_ij ∂r²(x_i, x_j)/∂x_i over the data x_j, (…, m, d)."""
+        return location_gradient(weights, X, self._X, self.length_scale, self.categorical)
 
 
 _NONE = np.empty(0)

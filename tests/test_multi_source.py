@@ -122,10 +122,10 @@ def test_gradient_of_the_means_of_the_sources() -> None:
 
 @pytest.mark.parametrize("gradient", [False, True])
 def test_several_sources_at_once(gradient: bool) -> None:
-    """Each at some locations, a whole column of one, and the same one twice."""
+    """Each at some locations, in whole columns, once in every row, and the same one twice."""
     model = model_of(*random_problem())
     X = random_problem(seed=1, n=8)[0]
-    sources = np.array([[2, 0, 3, 1, 0, 3, 2, 2], [3] * 8, [1, 2] * 4]).T
+    sources = np.array([[2, 0, 3, 0, 0, 3, 2, 2], [3] * 8, [1, 2] * 4, [2, 1] * 4]).T
     together = model.posterior(X, sources, gradient=gradient)
     means, d_means = model.means(X, sources, gradient=gradient)
     for i in range(len(X)):
