@@ -138,7 +138,7 @@ def infeasible_best() -> optuna.Study:
 def misleading_study(n_right: int = 10) -> optuna.Study:
     """A study with a source that is right, and one that is about something else, ten times each.
 
-    ``n_right`` is how often the first of these was asked.
+    ``n_right`` is how often the first of these was asked. Five each are the initial design.
     """
 
     def objective(trial: optuna.Trial) -> float:
@@ -156,7 +156,11 @@ def misleading_study(n_right: int = 10) -> optuna.Study:
         study.enqueue_trial({"source": ("full", "right", "wrong")[i % 3], "x": x})
     study.optimize(objective, n_trials=30)
     kept = optuna.create_study()
-    kept.add_trials([t for t in study.trials if t.number % 3 != 1 or t.number < 3 * n_right])
+    for t in study.trials:
+        if t.number < 15:
+            t.system_attrs["misowild:row"] = [t.number % 3, t.number // 3]
+        if t.number % 3 != 1 or t.number < 3 * n_right:
+            kept.add_trial(t)
     return kept
 
 
