@@ -64,6 +64,15 @@ def study_of(
     sampler = optuna.samplers.RandomSampler(seed=0) if sampler is None else sampler
     study = optuna.create_study(direction=direction, sampler=sampler)
     study.optimize(objective, n_trials=n_trials, catch=RuntimeError)
+    if isinstance(
+        sampler, optuna.samplers.RandomSampler
+    ):  # The first five of each source are the initial design.
+        for s, source in enumerate(sources):
+            trials = [
+                t for t in study.get_trials(deepcopy=False) if t.params.get("source") == source
+            ]
+            for row, trial in enumerate(trials[:5]):
+                trial.system_attrs["misowild:row"] = [s, row]
     return study
 
 
@@ -138,7 +147,7 @@ def infeasible_best() -> optuna.Study:
 def misleading_study(n_right: int = 10) -> optuna.Study:
     """A study with a source that is right, and one that is about something else, ten times each.
 
-    ``n_right`` is how often the first of these was asked.
+    ``n_right`` is how often the first of these was asked. Five each are the initial design.
     """
 
     def objective(trial: optuna.Trial) -> float:
@@ -156,7 +165,11 @@ def misleading_study(n_right: int = 10) -> optuna.Study:
         study.enqueue_trial({"source": ("full", "right", "wrong")[i % 3], "x": x})
     study.optimize(objective, n_trials=30)
     kept = optuna.create_study()
-    kept.add_trials([t for t in study.trials if t.number % 3 != 1 or t.number < 3 * n_right])
+    for t in study.trials:
+        if t.number < 15:
+            t.system_attrs["misowild:row"] = [t.number % 3, t.number // 3]
+        if t.number % 3 != 1 or t.number < 3 * n_right:
+            kept.add_trial(t)
     return kept
 
 
