@@ -64,14 +64,12 @@ def study_of(
     sampler = optuna.samplers.RandomSampler(seed=0) if sampler is None else sampler
     study = optuna.create_study(direction=direction, sampler=sampler)
     study.optimize(objective, n_trials=n_trials, catch=RuntimeError)
-    if isinstance(
-        sampler, optuna.samplers.RandomSampler
-    ):  # The first five of each source are the initial design.
+    if isinstance(sampler, optuna.samplers.RandomSampler):
+        # The first five values of each source are the initial design.
         for s, source in enumerate(sources):
-            trials = [
-                t for t in study.get_trials(deepcopy=False) if t.params.get("source") == source
-            ]
-            for row, trial in enumerate(trials[:5]):
+            trials = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+            own = [t for t in trials if t.params.get("source") == source]
+            for row, trial in enumerate(own[:5]):
                 trial.system_attrs["misowild:row"] = [s, row]
     return study
 

@@ -55,41 +55,36 @@ def test_design_probes_the_others_where_the_cost_is_the_median() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ratios", "kept"),
+    ("cost", "wanted"),
     [
-        ([1 / 3], True),  # The limit itself,
-        ([1 / 3] * 3, True),  # as long as a clock does not say otherwise.
-        ([0.36] * 3, True),
-        ([2.0], True),  # One reading decides nothing
-        ([2.5], False),  # but the obvious.
-        ([0.6, 0.6], False),
-        ([0.45, 0.45], True),
-        ([0.45, 0.45, 0.45], False),
-        ([0.6, 0.1], True),  # They do not agree.
-        ([0.6, 0.6, 0.05], True),  # It is taken back.
+        (0.99, [(1, 0)]),  # The share, 0.25 · 9 / 2, pays for one at 0.99. One decides nothing.
+        (2.9, [(1, 0)]),
+        (3.1, []),  # It is not even cheaper than the preferred source.
     ],
 )
-def test_source_is_dropped_once_it_surely_costs_more_than_a_third(
-    ratios: list[float], kept: bool
+def test_a_source_that_may_be_cheap_has_a_second_reading(
+    cost: float, wanted: list[tuple[int, int]]
+) -> None:
+    first = design_of([*PREFERRED[:3], (1, 2, cost), (2, 2, 0.9), (2, 0, 0.9)])
+    assert pairs(first, 3) == wanted
+    # Neither units nor the order of the trials matter.
+    rows = [(2, 0, 0.9), (1, 2, cost), (2, 2, 0.9), *PREFERRED[:3]]
+    assert pairs(design_of([(s, row, 1e3 * z) for s, row, z in rows]), 3) == wanted
+    # While it is running it is not wanted again.
+    waiting = design_of([*rows, (1, 0, np.nan)])
+    assert pairs(replace(waiting, pending=np.array([False] * 6 + [True])), 3) == []
+
+
+@pytest.mark.parametrize(
+    ("ratios", "cheap"),
+    [([1 / 3], True), ([0.36] * 3, True), ([0.38], False), ([0.6, 0.1], True), ([0.6] * 2, False)],
+)
+def test_the_preferred_source_is_queried_at_every_row_if_no_other_seems_cheap(
+    ratios: list[float], cheap: bool
 ) -> None:
     costs = [(1, row, ratio * PREFERRED[row][2]) for row, ratio in enumerate(ratios)]
-    after = design_of([*PREFERRED, *costs], 2)
-    assert METHOD._candidates(after, None) == ((0, 1) if kept else (0,))
-    # Neither units nor the order of the trials matter.
-    scaled = design_of([(s, row, 1e3 * cost) for s, row, cost in [*costs, *PREFERRED]], 2)
-    assert METHOD._candidates(scaled, None) == ((0, 1) if kept else (0,))
-
-
-def test_a_source_that_seems_too_expensive_is_compared_at_further_rows() -> None:
-    # The share of two sources, 0.25 · 9 / 2, does not pay for a second query at 1.5.
-    first = design_of([*PREFERRED[:3], (1, 2, 1.5), (2, 2, 0.9)])
-    assert pairs(first, 3) == [(1, 0)]
-    running = [False] * 5 + [True]
-    waiting = design_of([*PREFERRED[:3], (1, 2, 1.5), (2, 2, 0.9), (1, 0, np.nan)])
-    assert pairs(replace(waiting, pending=np.array(running)), 3) == []
-    # Only where the preferred source has been: three rows, and 0.4 is still no certainty.
-    three = [(1, row, 0.4 * PREFERRED[row][2]) for row in range(3)]
-    assert pairs(design_of([*PREFERRED[:3], *three], 2), 3) == []
+    wanted = pairs(design_of([*PREFERRED[:3], *costs], 2), 3)
+    assert [pair for pair in wanted if pair[0] == 0] == ([] if cheap else [(0, 3), (0, 4)])
 
 
 def test_cheap_source_is_queried_at_other_rows_while_its_share_lasts() -> None:
@@ -130,8 +125,8 @@ def test_evaluations_without_a_row_count_in_the_place_of_one() -> None:
 def test_added_trials_of_a_cheap_source_do_not_take_its_rows() -> None:
     added = [(1, -1, 0.1)] * 7
     assert pairs(design_of([*PREFERRED[:3], *added], 2), 3) == [(1, r) for r in (2, 0, 1, 3, 4)]
-    # What they cost is known: two queries within 0.25 · 9, or one if that is too much.
-    for cost, n in ((1.0, 2), (9.0, 1)):
+    # What they cost is known: three queries at 0.7 are within 0.25 · 9, at 0.8 two are.
+    for cost, n in ((0.7, 3), (0.8, 2)):
         assert len(pairs(design_of([*PREFERRED[:3], (1, -1, cost)], 2), 3)) == n
     # Those that are queried after the design do not bring back what it could not afford.
     done = [*PREFERRED[:3], (1, 2, 1.0), (1, 0, 1.0)]
@@ -164,7 +159,7 @@ def on_rows(n: int, y: list[float]) -> Observations:
     """Source 0 at five rows, source 1 at n of them at a cost of 0.1, with y in the end."""
     rows = [2, 0, 1, *range(3, 30)][:n]
     return design_of(
-        [*PREFERRED, *[(1, row, 0.1) for row in rows], (2, 2, 0.95)],
+        [*PREFERRED, *[(1, row, 0.1) for row in rows], (2, 2, 9.0)],
         y=[5.0, 4, 3, 2, 1, *[1.0] * (n - len(y)), *y, 0.0],
     )
 

@@ -41,18 +41,40 @@ def test_other_source_is_excluded_where_it_is_hardly_cheaper() -> None:
 
 @pytest.mark.parametrize(
     ("n", "ratio", "excluded"),
-    [(15, 1 / 3, False), (15, 0.35, False), (15, 0.4, True), (1, 0.4, False), (1, 3.0, True)],
+    [
+        (15, 1 / 3, False),
+        (15, 0.35, False),
+        (15, 0.45, True),
+        (2, 0.4, False),
+        (2, 0.6, True),
+        (1, 0.9, False),
+        (1, 1.2, True),
+    ],
 )
 def test_a_source_is_excluded_where_it_is_surely_hardly_cheaper(
     n: int, ratio: float, excluded: bool
 ) -> None:
-    # The limit and its tolerance are those of the initial design, with n costs of the source.
+    # By more than the error of a clock, and of n readings; one reading decides the obvious.
     X = np.linspace(0.02, 0.98, 15 + n)[:, None]
     source = np.array([0] * 15 + [1] * n)
     cost = np.where(source == 0, 1.0, ratio)
     model = METHOD.fit(observe(X, source, np.sin(5 * X[:, 0]), cost), LINE)
     values = RobustAcquisition(model, (0, 1)).values(X)
     assert np.all(np.isinf(values[:, 1]) == excluded)
+
+
+def test_a_source_that_is_too_expensive_everywhere_is_said_with_its_ratio() -> None:
+    X = np.linspace(0.02, 0.98, 24)[:, None]
+    source = np.arange(24) % 3
+    cost = (1.0 + X[:, 0]) * np.array([1.0, 0.6, 0.1])[source]
+    seen = observe(X, source, np.sin(5 * X[:, 0]), cost, n_sources=3)
+    assert METHOD.too_expensive(seen, LINE) == {1: pytest.approx(0.6, rel=0.05)}
+    # Where it is cheap somewhere, it is not; nor after a later cost that says otherwise.
+    partly = replace(seen, cost=np.where((source == 1) & (X[:, 0] < 0.3), 0.1, cost))
+    assert METHOD.too_expensive(partly, LINE) == {}
+    noisy = cost * np.exp(0.8 * np.random.default_rng(0).standard_normal(24))
+    assert METHOD.too_expensive(replace(seen, cost=noisy), LINE) == {}
+    assert METHOD.too_expensive(replace(seen, cost=np.full(24, np.nan)), LINE) == {}
 
 
 def after_queries(

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 # The error of a clock: costs that differ by a tenth are the same to it.
 _CLOCK = 0.1
-# A single reading decides nothing: how noisy it is cannot be told.
+# A single reading decides nothing but the obvious, that a source is not cheaper at all: how noisy
+# it is cannot be told.
 MIN_READINGS = 2
 
 
@@ -40,13 +41,16 @@ def log_ratio_limits(
         limit: The largest ratio.
 
     Returns:
-        An array of shape (S,); infinite for a source with fewer than two known costs.
+        An array of shape (S,).
     """
     n = np.array([len(observations.costed(s)) for s in range(observations.n_sources)], dtype=float)
     variance = _CLOCK**2 + np.maximum(noise, noise[0])
-    error = np.sqrt(variance / n[0] + variance / np.maximum(n, 1.0))
-    limits: NDArray[np.float64] = math.log(limit) + _CLOCK + 2.0 * error
-    return np.where(n < MIN_READINGS, np.inf, limits)
+    error = np.sqrt(variance / max(n[0], 1.0) + variance / np.maximum(n, 1.0))
+    log_limit = math.log(limit)
+    limits: NDArray[np.float64] = _CLOCK + np.where(
+        n < MIN_READINGS, max(log_limit, 0.0), log_limit + 2.0 * error
+    )
+    return limits
 
 
 def seems_cheap(observations: Observations, source: int, limit: float) -> bool:
