@@ -3,6 +3,7 @@
 from optuna_misowild import visualization
 from optuna_misowild.budget import CostBudgetCallback
 from optuna_misowild.budget import cumulated_cost
+from optuna_misowild.datasets import stratified_sources
 from optuna_misowild.imported import import_trials
 from optuna_misowild.methods.carbo import CostCooling
 from optuna_misowild.methods.paper import PaperMethod
@@ -13,8 +14,7 @@ from optuna_misowild.recommendation import Recommendation
 from optuna_misowild.recommendation import recommend
 from optuna_misowild.samplers import CarboCoolingSampler
 from optuna_misowild.samplers import MisoWildSampler
-from optuna_misowild.sources import stratified_sources
-from optuna_misowild.verdicts import source_verdicts
+from optuna_misowild.worth import source_verdicts
 
 
 __version__ = "0.1.0"

@@ -13,23 +13,23 @@ from optuna.samplers import BaseSampler
 from optuna.samplers import PartialFixedSampler
 from optuna.trial import TrialState
 
-from optuna_misowild import arguments
-from optuna_misowild import records
-from optuna_misowild.advice import Advice
-from optuna_misowild.design import latin_hypercube_coordinate
-from optuna_misowild.exhaustion import is_asked
-from optuna_misowild.exhaustion import nearest_unasked
+from optuna_misowild.gp.threads import single_blas_thread
+from optuna_misowild.methods import arguments
+from optuna_misowild.methods.base import Proposal
+from optuna_misowild.methods.unobserved import is_asked
+from optuna_misowild.methods.unobserved import nearest_unasked
 from optuna_misowild.model import Model
-from optuna_misowild.observations import Proposal
-from optuna_misowild.seed import study_seed
-from optuna_misowild.space import decode
-from optuna_misowild.space import encode
-from optuna_misowild.space import encode_known
-from optuna_misowild.space import from_unit
-from optuna_misowild.study_view import Settings
-from optuna_misowild.study_view import StudyView
-from optuna_misowild.threads import single_blas_thread
-from optuna_misowild.turns import must_give_way
+from optuna_misowild.optim.latin_hypercube import latin_hypercube_coordinate
+from optuna_misowild.study import attributes
+from optuna_misowild.study.conflicts import must_give_way
+from optuna_misowild.study.seed import study_seed
+from optuna_misowild.study.snapshot import Settings
+from optuna_misowild.study.snapshot import StudyView
+from optuna_misowild.study.space import decode
+from optuna_misowild.study.space import encode
+from optuna_misowild.study.space import encode_known
+from optuna_misowild.study.space import from_unit
+from optuna_misowild.study.warnings import Advice
 
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from optuna.study import Study
     from optuna.trial import FrozenTrial
 
-    from optuna_misowild.methods import Method
+    from optuna_misowild.methods.base import Method
 
 
 # Workers that ask at the same moment look this often at what the others have chosen meanwhile.
@@ -103,7 +103,7 @@ class MethodSampler(BaseSampler):
     # The calls that a trial makes, in their order.
 
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
-        records.write_begin(study, trial)
+        attributes.write_begin(study, trial)
         if self._independent_sampler is not None:
             self._independent_sampler.before_trial(study, trial)
 
@@ -122,7 +122,7 @@ class MethodSampler(BaseSampler):
         self._raise_error_if_multi_objective(study)
         start = time.perf_counter()
         params = self._choose(study, trial, search_space)
-        records.write_thinking(study, trial, time.perf_counter() - start)
+        attributes.write_thinking(study, trial, time.perf_counter() - start)
         return params
 
     def sample_independent(
@@ -133,7 +133,7 @@ class MethodSampler(BaseSampler):
         param_distribution: BaseDistribution,
     ) -> Any:
         self._raise_error_if_multi_objective(study)
-        slot = records.read_row(study, trial)
+        slot = attributes.read_row(study, trial)
         if param_name == self._settings.source:
             if slot is not None:
                 slot = self._confirm_slot(study, trial, slot, param_distribution)
@@ -175,15 +175,15 @@ class MethodSampler(BaseSampler):
 
     def _record(self, study: Study, trial: FrozenTrial) -> None:
         cost_attr = self._settings.cost_attr
-        records.write_cost_attr(study, trial, cost_attr)
-        if cost_attr not in trial.user_attrs and not records.has_own_unit(
-            records.all_trials(study), cost_attr
+        attributes.write_cost_attr(study, trial, cost_attr)
+        if cost_attr not in trial.user_attrs and not attributes.has_own_unit(
+            attributes.all_trials(study), cost_attr
         ):
-            records.write_duration_as_cost(study, trial, cost_attr)
+            attributes.write_duration_as_cost(study, trial, cost_attr)
         distribution = trial.distributions.get(self._settings.source)
         index = self._settings.sources(distribution).of_trial(trial.params)
         assert index is not None
-        records.write_source(study, trial, index, constrained=distribution is not None)
+        attributes.write_source(study, trial, index, constrained=distribution is not None)
 
     # How a trial is chosen.
 
@@ -199,7 +199,7 @@ class MethodSampler(BaseSampler):
         It is one that no other worker has chosen meanwhile. The distribution of the source
         parameter may be known before any trial has it.
         """
-        records.withdraw(study, trial)
+        attributes.withdraw(study, trial)
         fixed = _fixed_params(study, trial)
         for revision in range(_MAX_REVISIONS + 1):
             view = StudyView(
@@ -217,7 +217,7 @@ class MethodSampler(BaseSampler):
                 # Through `sample_independent`, parameter by parameter: not all are known yet.
                 if revision == _MAX_REVISIONS:  # A row that nobody else takes.
                     slot = slot[0], self._n_startup_trials + trial.number
-                records.write_row(study, trial, *slot)
+                attributes.write_row(study, trial, *slot)
                 proposal = Proposal(slot[0], self._location(view, fixed, *slot))
             elif search_space:
                 with single_blas_thread():
@@ -226,11 +226,11 @@ class MethodSampler(BaseSampler):
                 return {}
             params = self._params(view, proposal, search_space)
             if params:
-                records.write_params(study, trial, search_space, params)
+                attributes.write_params(study, trial, search_space, params)
             if not must_give_way(view, slot, proposal if params else None):
                 break
             if revision < _MAX_REVISIONS:
-                records.withdraw(study, trial)
+                attributes.withdraw(study, trial)
         return params if slot is None else {}
 
     def _design_slot(self, view: StudyView, fixed: dict[str, Any]) -> tuple[int, int] | None:
@@ -247,7 +247,7 @@ class MethodSampler(BaseSampler):
         # or not they have got to say so: workers that ask at once get different slots. If they
         # would take all, some may never begin, and the others find another.
         assert view.asking is not None
-        ahead = sum(records.is_undecided(t) for t in view.trials if t.number < view.asking)
+        ahead = sum(attributes.is_undecided(t) for t in view.trials if t.number < view.asking)
         first = list(islice(wanted, ahead + 1))
         if first:
             return first[ahead % len(first)]
@@ -287,10 +287,10 @@ class MethodSampler(BaseSampler):
             slot = next(((s, slot[1]) for s, _ in wanted if s not in at_row), slot)
         else:
             self._choose(study, trial, {}, source_distribution)
-            slot = records.read_row(study, trial) or slot
-        records.write_row(study, trial, *slot)
-        thinking = records.thinking_of(trial) + time.perf_counter() - start
-        records.write_thinking(study, trial, thinking)
+            slot = attributes.read_row(study, trial) or slot
+        attributes.write_row(study, trial, *slot)
+        thinking = attributes.thinking_of(trial) + time.perf_counter() - start
+        attributes.write_thinking(study, trial, thinking)
         return slot
 
     def _new_slots(self, view: StudyView, fixed: dict[str, Any]) -> Callable[[int, int], bool]:
@@ -427,7 +427,7 @@ def _kept(trial: FrozenTrial, what: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        records.logger.warning(
+        attributes.logger.warning(
             f"{what} trial {trial.number} failed with {error!r}. The trial is kept."
         )
 
@@ -438,7 +438,7 @@ def _fixed_params(study: Study, trial: FrozenTrial) -> dict[str, Any]:
     Those it was enqueued with, those of a ``PartialFixedSampler`` around this one, and those
     that it has already.
     """
-    fixed = records.enqueued_params(trial)
+    fixed = attributes.enqueued_params(trial)
     if isinstance(study.sampler, PartialFixedSampler):
         fixed.update(study.sampler._fixed_params)
     fixed.update(trial.params)

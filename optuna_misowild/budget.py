@@ -8,30 +8,30 @@ from typing import TYPE_CHECKING
 
 from optuna.trial import TrialState
 
-from optuna_misowild import arguments
-from optuna_misowild.clock import age
-from optuna_misowild.cost import typical_cost
-from optuna_misowild.design_budget import ended_early
+from optuna_misowild.gp.cost import typical_cost
+from optuna_misowild.methods import arguments
 from optuna_misowild.methods.robust import RobustMethod
-from optuna_misowild.methods.robust_fit import pending_cost
-from optuna_misowild.once import OncePerStudy
-from optuna_misowild.records import all_trials
-from optuna_misowild.records import is_imported
-from optuna_misowild.records import logger
-from optuna_misowild.records import malformed_cost
-from optuna_misowild.records import paid
+from optuna_misowild.methods.robust.fit import pending_cost
+from optuna_misowild.study.attributes import all_trials
+from optuna_misowild.study.attributes import is_imported
+from optuna_misowild.study.attributes import logger
+from optuna_misowild.study.attributes import malformed_cost
+from optuna_misowild.study.attributes import paid
+from optuna_misowild.study.clock import age
+from optuna_misowild.study.design_budget import ended_early
+from optuna_misowild.study.once import OncePerStudy
+from optuna_misowild.study.snapshot import Settings
+from optuna_misowild.study.snapshot import StudyView
 from optuna_misowild.study_sampler import cost_attr_of
 from optuna_misowild.study_sampler import own_sampler_of
 from optuna_misowild.study_sampler import sampler_of
-from optuna_misowild.study_view import Settings
-from optuna_misowild.study_view import StudyView
 
 
 if TYPE_CHECKING:
     from optuna.study import Study
     from optuna.trial import FrozenTrial
 
-    from optuna_misowild.methods import Method
+    from optuna_misowild.methods.base import Method
 
 
 RUNNING = ("ignore", "elapsed", "predict")

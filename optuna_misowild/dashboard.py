@@ -5,9 +5,9 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from optuna_misowild import arguments
+from optuna_misowild.methods import arguments
 from optuna_misowild.note import note_of
-from optuna_misowild.records import logger
+from optuna_misowild.study.attributes import logger
 from optuna_misowild.visualization import is_available
 from optuna_misowild.visualization.acquisition import acquisition_figure
 from optuna_misowild.visualization.cost_history import cost_history_figure

@@ -15,9 +15,9 @@ from optuna.distributions import check_distribution_compatibility
 from optuna.trial import FrozenTrial
 from optuna.trial import TrialState
 
-from optuna_misowild import arguments
-from optuna_misowild import records
-from optuna_misowild.source_parameter import latest_distribution
+from optuna_misowild.methods import arguments
+from optuna_misowild.study import attributes
+from optuna_misowild.study.source_parameter import latest_distribution
 from optuna_misowild.study_sampler import cost_attr_of
 from optuna_misowild.study_sampler import sampler_of
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
     from optuna.study import Study
 
-    from optuna_misowild.source_parameter import Sources
+    from optuna_misowild.study.source_parameter import Sources
 
 
 class _Default(Enum):
@@ -101,9 +101,16 @@ def import_trials(
     settings = sampler_of(study).settings
     trials = _finished(study, old)
     old_cost_attr = (
-        cost_attr_of(old) if isinstance(old, optuna.Study) else records.recorded_cost_attr(trials)
+        cost_attr_of(old)
+        if isinstance(old, optuna.Study)
+        else attributes.recorded_cost_attr(trials)
     )
-    replaced = {old_cost_attr, settings.cost_attr, records.COST_ATTR, records.SOURCE_INDEX_ATTR}
+    replaced = {
+        old_cost_attr,
+        settings.cost_attr,
+        attributes.COST_ATTR,
+        attributes.SOURCE_INDEX_ATTR,
+    }
     known = _latest_distributions(study)
     given = dict(distributions or {})
     if choices is not None:
@@ -117,7 +124,7 @@ def import_trials(
         given[sources.name] = sources.distribution
 
     done = Counter(
-        _key(trial) for trial in records.all_trials(study) if records.is_imported(trial)
+        _key(trial) for trial in attributes.all_trials(study) if attributes.is_imported(trial)
     )
     new = []
     for trial, paid in zip(trials, _costs(trials, cost, old_cost_attr), strict=True):
@@ -151,7 +158,7 @@ def _finished(study: Study, old: Any) -> list[FrozenTrial]:
                 f"`old` must have the direction of `study`, {study.direction.name}, but it has "
                 f"{', '.join(direction.name for direction in old.directions)}."
             )
-        old = records.all_trials(old)
+        old = attributes.all_trials(old)
     if not isinstance(old, Iterable) or isinstance(old, str):
         raise TypeError(f"`old` must be an Optuna study or a list of its trials, but got {old!r}.")
     trials = []
@@ -160,7 +167,7 @@ def _finished(study: Study, old: Any) -> list[FrozenTrial]:
             raise TypeError(f"`old` must consist of Optuna trials, but has {trial!r}.")
         if trial.values is not None and len(trial.values) > 1:
             raise ValueError(f"Trial {trial.number} of `old` has several values: {trial.values}.")
-        if trial.state.is_finished() and trial.params and not records.was_killed(trial):
+        if trial.state.is_finished() and trial.params and not attributes.was_killed(trial):
             trials.append(trial)
     return trials
 
@@ -168,7 +175,7 @@ def _finished(study: Study, old: Any) -> list[FrozenTrial]:
 def _latest_distributions(study: Study) -> dict[str, BaseDistribution]:
     """Return the distribution of each parameter in the latest trial of a study that has it."""
     known: dict[str, BaseDistribution] = {}
-    for trial in records.imported_first(records.all_trials(study)):
+    for trial in attributes.imported_first(attributes.all_trials(study)):
         known.update(trial.distributions)
     return known
 
@@ -207,7 +214,7 @@ def _costs(trials: Sequence[FrozenTrial], cost: Any, old_cost_attr: str) -> list
             raise ValueError(
                 f'`cost` must be a number, a function, "old" or None, but got {cost!r}.'
             )
-        known = records.costs(trials, old_cost_attr)
+        known = attributes.costs(trials, old_cost_attr)
     elif callable(cost):
         told = [cost(trial) for trial in trials]
         known = [
@@ -244,8 +251,8 @@ def _copy(
             params=values,
             distributions={name: distributions[name] for name in values},
             user_attrs=user_attrs,
-            system_attrs=records.imported_attrs(
-                records.own_constraints(trial, sources.name),
+            system_attrs=attributes.imported_attrs(
+                attributes.own_constraints(trial, sources.name),
                 None if sources.distribution is None else sources.of_trial(values),
             ),
             intermediate_values=trial.intermediate_values,

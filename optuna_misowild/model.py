@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from optuna_misowild.source_parameter import FIRST
-from optuna_misowild.space import encode
-from optuna_misowild.space import to_unit
+from optuna_misowild.study.source_parameter import FIRST
+from optuna_misowild.study.space import encode
+from optuna_misowild.study.space import to_unit
 
 
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from optuna.distributions import BaseDistribution
 
-    from optuna_misowild.methods import FittedModel
-    from optuna_misowild.source_parameter import Sources
+    from optuna_misowild.methods.base import FittedModel
+    from optuna_misowild.study.source_parameter import Sources
 
 
 class Model:

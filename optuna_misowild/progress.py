@@ -12,7 +12,7 @@ from typing import Any
 
 import optuna
 
-from optuna_misowild import arguments
+from optuna_misowild.methods import arguments
 from optuna_misowild.visualization.look import Look
 
 

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from optuna.study import StudyDirection
 
-from optuna_misowild.records import is_feasible
+from optuna_misowild.gp.threads import single_blas_thread
+from optuna_misowild.study.attributes import is_feasible
 from optuna_misowild.study_sampler import view_of
-from optuna_misowild.threads import single_blas_thread
 
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
 
     from optuna_misowild.base_sampler import MethodSampler
-    from optuna_misowild.study_view import StudyView
+    from optuna_misowild.study.snapshot import StudyView
 
 
 @dataclass(frozen=True)

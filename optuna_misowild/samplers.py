@@ -9,9 +9,9 @@ from optuna_misowild.base_sampler import MethodSampler
 from optuna_misowild.methods.carbo import CostCooling
 from optuna_misowild.methods.paper import PaperMethod
 from optuna_misowild.methods.robust import RobustMethod
-from optuna_misowild.records import COST_ATTR
-from optuna_misowild.source_parameter import FIRST
-from optuna_misowild.study_view import Settings
+from optuna_misowild.study.attributes import COST_ATTR
+from optuna_misowild.study.snapshot import Settings
+from optuna_misowild.study.source_parameter import FIRST
 
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from optuna.samplers import BaseSampler
 
-    from optuna_misowild.methods import Method
+    from optuna_misowild.methods.base import Method
 
 
 _METHODS: dict[str, type[Method]] = {"robust": RobustMethod, "paper": PaperMethod}

@@ -10,11 +10,11 @@ from optuna.distributions import CategoricalDistribution
 from optuna.samplers import PartialFixedSampler
 
 from optuna_misowild.base_sampler import MethodSampler
-from optuna_misowild.records import all_trials
-from optuna_misowild.records import recorded_cost_attr
-from optuna_misowild.records import source_index_of
 from optuna_misowild.samplers import MisoWildSampler
-from optuna_misowild.source_parameter import sources_of
+from optuna_misowild.study.attributes import all_trials
+from optuna_misowild.study.attributes import recorded_cost_attr
+from optuna_misowild.study.attributes import source_index_of
+from optuna_misowild.study.source_parameter import sources_of
 
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from optuna.study import Study
     from optuna.trial import FrozenTrial
 
-    from optuna_misowild.study_view import StudyView
+    from optuna_misowild.study.snapshot import StudyView
 
 
 def sampler_of(study: Study, trials: Sequence[FrozenTrial] | None = None) -> MethodSampler:

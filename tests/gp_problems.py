@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from optuna_misowild.likelihood import Hyperparameters
-from optuna_misowild.multi_source import MultiSourceGP
+from optuna_misowild.gp.likelihood import Hyperparameters
+from optuna_misowild.gp.multi_source import MultiSourceGP
 
 
 Array = NDArray[np.float64]

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from optuna_misowild.domain import Domain
+from optuna_misowild.methods.base import Observations
 from optuna_misowild.methods.robust import RobustMethod
-from optuna_misowild.observations import Observations
+from optuna_misowild.optim.domain import Domain
 
 
 Array = NDArray[np.float64]

@@ -6,16 +6,16 @@ import mpmath
 import numpy as np
 import pytest
 
-from optuna_misowild.acquisition import Differentiated
-from optuna_misowild.acquisition import beta_at
-from optuna_misowild.acquisition import chain
-from optuna_misowild.acquisition import confidence_beta
-from optuna_misowild.acquisition import cool
-from optuna_misowild.acquisition import cooling_exponent
-from optuna_misowild.acquisition import log_ei
-from optuna_misowild.acquisition import log_informativeness
-from optuna_misowild.acquisition import log_mixture
-from optuna_misowild.acquisition import penalized_lcb
+from optuna_misowild.optim.acquisition import Differentiated
+from optuna_misowild.optim.acquisition import beta_at
+from optuna_misowild.optim.acquisition import chain
+from optuna_misowild.optim.acquisition import confidence_beta
+from optuna_misowild.optim.acquisition import cool
+from optuna_misowild.optim.acquisition import cooling_exponent
+from optuna_misowild.optim.acquisition import log_ei
+from optuna_misowild.optim.acquisition import log_informativeness
+from optuna_misowild.optim.acquisition import log_mixture
+from optuna_misowild.optim.acquisition import penalized_lcb
 
 
 def assert_derivatives(

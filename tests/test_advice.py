@@ -23,8 +23,8 @@ from optuna_misowild import CostBudgetCallback
 from optuna_misowild import MisoWildSampler
 from optuna_misowild import cumulated_cost
 from optuna_misowild import source_verdicts
-from optuna_misowild.design_budget import what_is_left
 from optuna_misowild.methods.robust import RobustMethod
+from optuna_misowild.study.design_budget import what_is_left
 
 
 # What the sources cost.

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from optuna_misowild.ascent import ascend
+from optuna_misowild.optim.batched_bfgs import ascend
 
 
 Pair = tuple[np.ndarray, np.ndarray]

@@ -11,7 +11,7 @@ import pytest
 from examples.benchmarks import footprint
 from examples.benchmarks.study import Session
 from examples.benchmarks.study import Task
-from optuna_misowild.fit import fit_gp
+from optuna_misowild.gp.fit import fit_gp
 
 
 def test_session_goes_on_with_a_study_on_all_sources() -> None:

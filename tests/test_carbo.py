@@ -15,14 +15,14 @@ from examples.paper.tasks import Objective
 from optuna_misowild import CarboCoolingSampler
 from optuna_misowild import CostCooling
 from optuna_misowild import recommend
-from optuna_misowild.cost import LogCost
-from optuna_misowild.domain import Domain
-from optuna_misowild.likelihood import Hyperparameters
+from optuna_misowild.gp.cost import LogCost
+from optuna_misowild.gp.likelihood import Hyperparameters
+from optuna_misowild.gp.multi_source import MultiSourceGP
 from optuna_misowild.methods import carbo
+from optuna_misowild.methods.base import Observations
 from optuna_misowild.methods.carbo import CostCoolingModel
 from optuna_misowild.methods.carbo import cost_effective_choice
-from optuna_misowild.multi_source import MultiSourceGP
-from optuna_misowild.observations import Observations
+from optuna_misowild.optim.domain import Domain
 
 
 def prior(mean: float, std: float) -> MultiSourceGP:

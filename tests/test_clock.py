@@ -14,11 +14,11 @@ import pytest
 
 from optuna_misowild import CostBudgetCallback
 from optuna_misowild import MisoWildSampler
-from optuna_misowild import clock
 from optuna_misowild import cumulated_cost
-from optuna_misowild import records
-from optuna_misowild.study_view import Settings
-from optuna_misowild.study_view import StudyView
+from optuna_misowild.study import attributes
+from optuna_misowild.study import clock
+from optuna_misowild.study.snapshot import Settings
+from optuna_misowild.study.snapshot import StudyView
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def test_a_live_trial_of_a_worker_in_another_zone_is_not_lost(
     new = study.ask().number
     move_to(zone, 0)
     trials = study.get_trials(deepcopy=False)
-    assert records.is_undecided(trials[new])
+    assert attributes.is_undecided(trials[new])
     assert StudyView(study, Settings()).observations.trial[-1] == number
     assert not StudyView(study, Settings()).lost
     assert not CostBudgetCallback(600.0, running="elapsed").is_spent(study)

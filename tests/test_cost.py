@@ -7,11 +7,11 @@ from gp_problems import one_source
 import numpy as np
 import pytest
 
-from optuna_misowild.cost import LogCost
-from optuna_misowild.cost import PaperCost
-from optuna_misowild.cost import fit_log_cost
-from optuna_misowild.cost import fit_paper_cost
-from optuna_misowild.cost import typical_cost
+from optuna_misowild.gp.cost import LogCost
+from optuna_misowild.gp.cost import PaperCost
+from optuna_misowild.gp.cost import fit_log_cost
+from optuna_misowild.gp.cost import fit_paper_cost
+from optuna_misowild.gp.cost import typical_cost
 
 
 pytestmark = pytest.mark.filterwarnings("error")

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from optuna_misowild.design import latin_hypercube_coordinate
+from optuna_misowild.optim.latin_hypercube import latin_hypercube_coordinate
 
 
 @pytest.mark.parametrize("n_rows", [1, 5, 8])

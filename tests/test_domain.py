@@ -5,12 +5,12 @@ from itertools import pairwise
 import numpy as np
 from optuna.distributions import IntDistribution
 
-from optuna_misowild.domain import DUPLICATE
-from optuna_misowild.domain import SAME_OPTIMUM
-from optuna_misowild.domain import SAME_PLACE
-from optuna_misowild.domain import distances
-from optuna_misowild.space import MAX_GRID_SIZE
-from optuna_misowild.space import domain_of
+from optuna_misowild.optim.domain import DUPLICATE
+from optuna_misowild.optim.domain import SAME_OPTIMUM
+from optuna_misowild.optim.domain import SAME_PLACE
+from optuna_misowild.optim.domain import distances
+from optuna_misowild.study.space import MAX_GRID_SIZE
+from optuna_misowild.study.space import domain_of
 
 
 def test_all_choices_are_at_the_same_distance() -> None:

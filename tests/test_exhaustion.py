@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from optuna_misowild.domain import Domain
-from optuna_misowild.exhaustion import _first_new
-from optuna_misowild.exhaustion import is_asked
-from optuna_misowild.exhaustion import nearest_unasked
-from optuna_misowild.observations import Proposal
+from optuna_misowild.methods.base import Proposal
+from optuna_misowild.methods.unobserved import _first_new
+from optuna_misowild.methods.unobserved import is_asked
+from optuna_misowild.methods.unobserved import nearest_unasked
+from optuna_misowild.optim.domain import Domain
 
 
 THREE = np.array([1 / 6, 1 / 2, 5 / 6])

@@ -18,8 +18,8 @@ from optuna_misowild import CostBudgetCallback
 from optuna_misowild import MisoWildSampler
 from optuna_misowild import cumulated_cost
 from optuna_misowild import source_verdicts
-from optuna_misowild.cost import LogCost
-from optuna_misowild.fit import fit_gp
+from optuna_misowild.gp.cost import LogCost
+from optuna_misowild.gp.fit import fit_gp
 from optuna_misowild.visualization import plot_cost_model
 
 

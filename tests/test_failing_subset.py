@@ -20,7 +20,7 @@ from optuna_misowild import RobustMethod
 from optuna_misowild import cumulated_cost
 from optuna_misowild import recommend
 from optuna_misowild import stratified_sources
-from optuna_misowild.observations import Observations
+from optuna_misowild.methods.base import Observations
 
 
 X, Y = load_iris(return_X_y=True)

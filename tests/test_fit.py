@@ -10,15 +10,15 @@ from gp_problems import random_problem
 import numpy as np
 import pytest
 
-from optuna_misowild import fit
-from optuna_misowild.fit import FitSettings
-from optuna_misowild.fit import fit_gp
-from optuna_misowild.fit import shared_offsets
-from optuna_misowild.fit import subset
-from optuna_misowild.likelihood import Density
-from optuna_misowild.likelihood import Hyperparameters
-from optuna_misowild.likelihood import Prior
-from optuna_misowild.multi_source import MultiSourceGP
+from optuna_misowild.gp import fit
+from optuna_misowild.gp.fit import FitSettings
+from optuna_misowild.gp.fit import fit_gp
+from optuna_misowild.gp.fit import shared_offsets
+from optuna_misowild.gp.fit import subset
+from optuna_misowild.gp.likelihood import Density
+from optuna_misowild.gp.likelihood import Hyperparameters
+from optuna_misowild.gp.likelihood import Prior
+from optuna_misowild.gp.multi_source import MultiSourceGP
 
 
 def density_of(model: MultiSourceGP) -> Density:

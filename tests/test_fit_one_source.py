@@ -11,13 +11,13 @@ from test_one_source import D
 from test_one_source import model
 from test_one_source import points
 
-from optuna_misowild.fit import FitSettings
-from optuna_misowild.fit import fit_gp
-from optuna_misowild.fit import standardise
-from optuna_misowild.fit import subset
-from optuna_misowild.likelihood import Density
-from optuna_misowild.likelihood import Hyperparameters
-from optuna_misowild.likelihood import Prior
+from optuna_misowild.gp.fit import FitSettings
+from optuna_misowild.gp.fit import fit_gp
+from optuna_misowild.gp.fit import standardise
+from optuna_misowild.gp.fit import subset
+from optuna_misowild.gp.likelihood import Density
+from optuna_misowild.gp.likelihood import Hyperparameters
+from optuna_misowild.gp.likelihood import Prior
 
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -193,7 +193,7 @@ def test_hyperparameters_of_many_points_come_from_some_of_them(monkeypatch):
         fitted_to.append((X, targets))
         return Density(X, source, targets, **kwargs)
 
-    monkeypatch.setattr("optuna_misowild.fit.Density", spy)
+    monkeypatch.setattr("optuna_misowild.gp.fit.Density", spy)
     gp = model(60)
     some = subset(gp.source, gp.y, 20)
     fitted = fit(gp.X, gp.y, max_points=20)

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import Matern
 
-from optuna_misowild.kernel import NUS
-from optuna_misowild.kernel import location_gradient
-from optuna_misowild.kernel import matern
-from optuna_misowild.kernel import scaled_squared_distance
+from optuna_misowild.gp.kernels import NUS
+from optuna_misowild.gp.kernels import location_gradient
+from optuna_misowild.gp.kernels import matern
+from optuna_misowild.gp.kernels import scaled_squared_distance
 
 
 NUMERICAL = np.array([False, False, False])

@@ -7,11 +7,11 @@ from numpy.typing import NDArray
 import pytest
 
 from examples.benchmarks.problems import BRANIN
-from optuna_misowild.domain import Domain
+from optuna_misowild.methods.base import Observations
 from optuna_misowild.methods.kinks import best_on_kinks
 from optuna_misowild.methods.paper import PaperMethod
 from optuna_misowild.methods.paper import _Acquisition
-from optuna_misowild.observations import Observations
+from optuna_misowild.optim.domain import Domain
 
 
 SOURCES = (0, 1, 2)

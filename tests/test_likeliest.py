@@ -12,15 +12,15 @@ from sklearn.gaussian_process.kernels import ConstantKernel
 from sklearn.gaussian_process.kernels import Matern
 from sklearn.gaussian_process.kernels import WhiteKernel
 
-from optuna_misowild.fit import STARTS
-from optuna_misowild.fit import likeliest
-from optuna_misowild.likelihood import AMPLITUDE_BOUNDS
-from optuna_misowild.likelihood import LENGTH_SCALE_BOUNDS
-from optuna_misowild.likelihood import NOISE_BOUNDS
-from optuna_misowild.likelihood import Density
-from optuna_misowild.likelihood import Hyperparameters
-from optuna_misowild.likelihood import Prior
-from optuna_misowild.likelihood import bounds
+from optuna_misowild.gp.fit import STARTS
+from optuna_misowild.gp.fit import likeliest
+from optuna_misowild.gp.likelihood import AMPLITUDE_BOUNDS
+from optuna_misowild.gp.likelihood import LENGTH_SCALE_BOUNDS
+from optuna_misowild.gp.likelihood import NOISE_BOUNDS
+from optuna_misowild.gp.likelihood import Density
+from optuna_misowild.gp.likelihood import Hyperparameters
+from optuna_misowild.gp.likelihood import Prior
+from optuna_misowild.gp.likelihood import bounds
 
 
 def sample(seed, n, d, nu, noise=1e-3):

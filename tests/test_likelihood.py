@@ -13,9 +13,9 @@ import pytest
 from scipy.optimize import approx_fprime
 from test_multi_source import textbook_covariance
 
-from optuna_misowild.likelihood import Density
-from optuna_misowild.likelihood import Hyperparameters
-from optuna_misowild.likelihood import Prior
+from optuna_misowild.gp.likelihood import Density
+from optuna_misowild.gp.likelihood import Hyperparameters
+from optuna_misowild.gp.likelihood import Prior
 
 
 def density_of(

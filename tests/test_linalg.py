@@ -3,10 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from optuna_misowild.linalg import cholesky
-from optuna_misowild.linalg import half_log_determinant
-from optuna_misowild.linalg import inverse_factor
-from optuna_misowild.linalg import solve
+from optuna_misowild.gp.linalg import cholesky
+from optuna_misowild.gp.linalg import half_log_determinant
+from optuna_misowild.gp.linalg import inverse_factor
+from optuna_misowild.gp.linalg import solve
 
 
 def positive_definite(n, seed=0):

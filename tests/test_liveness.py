@@ -17,12 +17,12 @@ import pytest
 
 from optuna_misowild import MisoWildSampler
 from optuna_misowild import cumulated_cost
-from optuna_misowild import liveness
 from optuna_misowild import recommend
-from optuna_misowild import records
-from optuna_misowild.seed import study_seed
-from optuna_misowild.study_view import Settings
-from optuna_misowild.study_view import StudyView
+from optuna_misowild.study import attributes
+from optuna_misowild.study import stale_trials
+from optuna_misowild.study.seed import study_seed
+from optuna_misowild.study.snapshot import Settings
+from optuna_misowild.study.snapshot import StudyView
 
 
 SOURCES = ["full", "cheap"]
@@ -220,7 +220,7 @@ def test_a_trial_of_which_nothing_is_known_takes_no_row_of_the_design(dead: bool
     later = [study.ask() for _ in range(3 if dead else 1)]
     for trial in later:
         objective(trial)
-    rows = [records.row_of(study.trials[trial.number]) for trial in later]
+    rows = [attributes.row_of(study.trials[trial.number]) for trial in later]
     # Those that have just begun are left the first two rows; of the dead ones nothing is left.
     assert rows == ([(0, 0), (0, 1), (0, 2)] if dead else [(0, 2)])
 
@@ -239,10 +239,10 @@ def test_a_trial_without_its_first_heartbeat_is_lost_by_its_age(
         number = study.ask().number
     assert number not in StudyView(study, Settings()).lost
     longest = max(t.duration for t in study.trials if t.duration is not None).total_seconds()
-    monkeypatch.setattr(liveness, "_LEAST_SECONDS", 0.0)
-    monkeypatch.setattr(liveness, "age", lambda trial: 9.0 * longest)
+    monkeypatch.setattr(stale_trials, "_LEAST_SECONDS", 0.0)
+    monkeypatch.setattr(stale_trials, "age", lambda trial: 9.0 * longest)
     assert number not in StudyView(study, Settings()).lost
-    monkeypatch.setattr(liveness, "age", lambda trial: 61.0 + 11.0 * longest)
+    monkeypatch.setattr(stale_trials, "age", lambda trial: 61.0 + 11.0 * longest)
     view = StudyView(study, Settings())
     assert view.lost == {number}
     assert number not in view.observations.trial
@@ -295,4 +295,4 @@ def test_what_is_written_is_plain_and_short(letter: str, method: str) -> None:
         assert json.loads(json.dumps(value)) == value
     # And others can read it.
     last = trials[-1]
-    assert records._announced(last.system_attrs).keys() == last.params.keys()
+    assert attributes._announced(last.system_attrs).keys() == last.params.keys()

@@ -5,10 +5,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from optuna_misowild.domain import Domain
-from optuna_misowild.maximize import Acquisition
-from optuna_misowild.maximize import Maximum
-from optuna_misowild.maximize import maximize
+from optuna_misowild.optim.domain import Domain
+from optuna_misowild.optim.maximize import Acquisition
+from optuna_misowild.optim.maximize import Maximum
+from optuna_misowild.optim.maximize import maximize
 
 
 class Bumps:

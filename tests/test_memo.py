@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from optuna_misowild.memo import remember
+from optuna_misowild.gp.memo import remember
+from optuna_misowild.gp.multi_source import MultiSourceGP
 from optuna_misowild.methods import robust_fit
-from optuna_misowild.multi_source import MultiSourceGP
 
 
 def test_results_are_remembered_by_contents() -> None:

@@ -7,7 +7,7 @@ import pickle
 import optuna
 
 from optuna_misowild import MisoWildSampler
-from optuna_misowild.once import OncePerStudy
+from optuna_misowild.study.once import OncePerStudy
 
 
 def test_what_is_remembered_of_a_study_does_not_grow_with_it() -> None:

@@ -5,7 +5,7 @@ import optuna
 import pytest
 
 from optuna_misowild import MisoWildSampler
-from optuna_misowild.outliers import clip_outliers
+from optuna_misowild.methods.outliers import clip_outliers
 
 
 ONE = np.zeros(6, dtype=int)

@@ -8,17 +8,17 @@ from gp_problems import one_source
 import numpy as np
 import pytest
 
-from optuna_misowild.cost import PaperCost
-from optuna_misowild.domain import Domain
-from optuna_misowild.maximize import Maximum
+from optuna_misowild.gp.cost import PaperCost
+from optuna_misowild.gp.multi_source import MultiSourceGP
 from optuna_misowild.methods import exploration
 from optuna_misowild.methods import paper
+from optuna_misowild.methods.base import Observations
 from optuna_misowild.methods.paper import PaperMethod
 from optuna_misowild.methods.paper import PaperModel
 from optuna_misowild.methods.paper import discrepancy
 from optuna_misowild.methods.paper import inducing_locations
-from optuna_misowild.multi_source import MultiSourceGP
-from optuna_misowild.observations import Observations
+from optuna_misowild.optim.domain import Domain
+from optuna_misowild.optim.maximize import Maximum
 
 
 def observations(

@@ -20,9 +20,9 @@ from toy_studies import SOURCES
 
 from optuna_misowild import MisoWildSampler
 from optuna_misowild import base_sampler
-from optuna_misowild import liveness
-from optuna_misowild.study_view import Settings
-from optuna_misowild.study_view import StudyView
+from optuna_misowild.study import stale_trials
+from optuna_misowild.study.snapshot import Settings
+from optuna_misowild.study.snapshot import StudyView
 
 
 N_VALUES = 6
@@ -101,9 +101,9 @@ def test_a_study_whose_workers_are_killed_goes_on_where_it_was(
 ) -> None:
     # Without a heartbeat it is their age that tells: here more than half a second, in place of a
     # minute and ten times the longest of five trials.
-    monkeypatch.setattr(liveness, "_LEAST_SECONDS", 0.5)
-    monkeypatch.setattr(liveness, "_FACTOR", 0.0)
-    monkeypatch.setattr(liveness, "_MANY", 1)
+    monkeypatch.setattr(stale_trials, "_LEAST_SECONDS", 0.5)
+    monkeypatch.setattr(stale_trials, "_FACTOR", 0.0)
+    monkeypatch.setattr(stale_trials, "_MANY", 1)
     has_heartbeat = kind in ("sqlite", "postgresql")
     with url_of(kind, tmp_path) as url:
         optuna.create_study(study_name="s", storage=open_storage(url))

@@ -20,7 +20,7 @@ from random_studies import objective_values
 from random_studies import settings
 
 from optuna_misowild import recommend
-from optuna_misowild.space import n_values
+from optuna_misowild.study.space import n_values
 
 
 # Random ranges are seldom a multiple of their step.

@@ -19,10 +19,10 @@ import pytest
 from optuna_misowild import CostBudgetCallback
 from optuna_misowild import MisoWildSampler
 from optuna_misowild import cumulated_cost
-from optuna_misowild import history
-from optuna_misowild import records
-from optuna_misowild.observations import Observations
-from optuna_misowild.source_parameter import sources_of
+from optuna_misowild.methods.base import Observations
+from optuna_misowild.study import attributes
+from optuna_misowild.study.observe import read
+from optuna_misowild.study.source_parameter import sources_of
 
 
 SPACE = {"x": FloatDistribution(0.0, 10.0)}
@@ -64,7 +64,7 @@ def observe(study: optuna.Study, **kwargs: Any) -> Observations:
         **kwargs,
     }
     budget, by_slot = arguments.pop("budget", None), arguments.pop("by_slot", False)
-    trials = history.read(study, study.get_trials(deepcopy=False), **arguments)
+    trials = read(study, study.get_trials(deepcopy=False), **arguments)
     return trials.of_design(budget) if by_slot else trials.over(arguments["space"], budget)
 
 
@@ -126,7 +126,7 @@ def test_a_malformed_cost_is_unknown(cost: Any) -> None:
     observations = observe(study)
     assert math.isnan(observations.cost[0])
     assert observations.y[0] == 1.0
-    message = records.malformed_cost(study.trials[0], "cost")
+    message = attributes.malformed_cost(study.trials[0], "cost")
     assert message is not None
     assert "Trial 0" in message and reprlib.repr(cost) in message
 
@@ -192,7 +192,7 @@ def test_running_trials_are_pending_where_they_say_they_will_be() -> None:
     study = optuna.create_study()
     asking, other = study.ask(), study.ask()
     study.enqueue_trial({"x": 1.0, "source": "full"})
-    records.write_params(
+    attributes.write_params(
         study,
         study.trials[other.number],
         {**SPACE, "source": CHOICES},
@@ -231,7 +231,7 @@ def test_a_malformed_row_is_none(row: Any) -> None:
     study = optuna.create_study()
     trial = study.ask()
     study._storage.set_trial_system_attr(trial._trial_id, "misowild:row", row)
-    assert records.read_row(study, study.trials[0]) is None
+    assert attributes.read_row(study, study.trials[0]) is None
 
 
 @pytest.mark.parametrize("x", [None, "a", math.nan, [1.0]])
@@ -275,14 +275,14 @@ def test_undecided_trials_are_those_just_started() -> None:
     study = optuna.create_study()
     study.ask()
     trial = study.trials[0]
-    assert records.is_undecided(trial)
+    assert attributes.is_undecided(trial)
     trial.datetime_start = datetime.now() - timedelta(minutes=5)
-    assert not records.is_undecided(trial)
-    records.write_row(study, trial, 0, 2)
-    assert not records.is_undecided(study.trials[0])
-    assert not records.has_decided(study.trials[0])
-    records.write_thinking(study, trial, 0.1)
-    assert records.has_decided(study.trials[0])
+    assert not attributes.is_undecided(trial)
+    attributes.write_row(study, trial, 0, 2)
+    assert not attributes.is_undecided(study.trials[0])
+    assert not attributes.has_decided(study.trials[0])
+    attributes.write_thinking(study, trial, 0.1)
+    assert attributes.has_decided(study.trials[0])
 
 
 def test_a_revision_of_fewer_parts_can_be_read() -> None:
@@ -290,9 +290,9 @@ def test_a_revision_of_fewer_parts_can_be_read() -> None:
     study.ask()
     space: dict[str, Any] = {f"{i}" * 50: FloatDistribution(0.0, 1.0) for i in range(100, 150)}
     trial = study.trials[0]
-    records.write_params(study, trial, space, dict.fromkeys(space, 1.0 / 3.0))
-    records.write_params(study, trial, space, dict.fromkeys(list(space)[:3], 0.5))
-    assert records.params_of(study.trials[0], space) == dict.fromkeys(list(space)[:3], 0.5)
+    attributes.write_params(study, trial, space, dict.fromkeys(space, 1.0 / 3.0))
+    attributes.write_params(study, trial, space, dict.fromkeys(list(space)[:3], 0.5))
+    assert attributes.params_of(study.trials[0], space) == dict.fromkeys(list(space)[:3], 0.5)
 
 
 @pytest.mark.parametrize("n_writes", range(1, 4))
@@ -301,16 +301,16 @@ def test_params_of_two_revisions_are_never_mixed(n_writes: int) -> None:
     study.ask()
     space: dict[str, Any] = {f"{i}" * 50: FloatDistribution(0.0, 1.0) for i in range(100, 120)}
     trial = study.trials[0]
-    records.write_params(study, trial, space, dict.fromkeys(space, 0.25))
+    attributes.write_params(study, trial, space, dict.fromkeys(space, 0.25))
     written = study.trials[0].system_attrs
     assert len(written) == 4
-    records.write_params(study, trial, space, dict.fromkeys(space, 0.75))
+    attributes.write_params(study, trial, space, dict.fromkeys(space, 0.75))
     revised = study.trials[0].system_attrs
     # A reader that comes when some parts of the revision are there, whichever came first.
     for keys in itertools.combinations(written, n_writes):
         torn = study.trials[0]
         torn.system_attrs = {**written, **{key: revised[key] for key in keys}}
-        assert records.params_of(torn, space) == {}
+        assert attributes.params_of(torn, space) == {}
 
 
 def test_the_part_that_tells_the_number_of_parts_is_written_last(
@@ -326,7 +326,7 @@ def test_the_part_that_tells_the_number_of_parts_is_written_last(
         "set_trial_system_attr",
         lambda trial_id, key, value: (keys.append(key), write(trial_id, key, value)),
     )
-    records.write_params(study, study.trials[0], space, dict.fromkeys(space, 0.25))
+    attributes.write_params(study, study.trials[0], space, dict.fromkeys(space, 0.25))
     assert keys[-1] == "misowild:params:0" and len(keys) == 4
 
 
@@ -335,18 +335,18 @@ def test_what_0_1_0_has_announced_is_read_once_it_is_whole() -> None:
     study.ask()
     trial = study.trials[0]
     trial.system_attrs = {"misowild:params:0": '1;{"x": 2.5}'}
-    assert records.params_of(trial, SPACE) == {"x": 2.5}
+    assert attributes.params_of(trial, SPACE) == {"x": 2.5}
     # It wrote the first of several parts first: the others may be those of an earlier choice.
     trial.system_attrs = {"misowild:params:0": '2;{"x": ', "misowild:params:1": "2.5}"}
-    assert records.params_of(trial, SPACE) == {}
+    assert attributes.params_of(trial, SPACE) == {}
     trial.system_attrs["misowild:thinking"] = 0.1
-    assert records.params_of(trial, SPACE) == {"x": 2.5}
+    assert attributes.params_of(trial, SPACE) == {"x": 2.5}
 
 
 def test_0_1_0_reads_what_is_announced_now() -> None:
     study = optuna.create_study()
     study.ask()
-    records.write_params(study, study.trials[0], SPACE, {"x": 2.5})
+    attributes.write_params(study, study.trials[0], SPACE, {"x": 2.5})
     n_parts, text = study.trials[0].system_attrs["misowild:params:0"].split(";", 1)
     assert n_parts == "1"
     # It skipped what is in no search space.
@@ -374,7 +374,7 @@ def test_constraints_of_the_user_are_told_from_ours(
 ) -> None:
     study = optuna.create_study()
     add(study, 1.0, 1.0, source="cheap", user_attrs=user_attrs, system_attrs=system_attrs)
-    assert records.is_feasible(study.trials[0], "source") == is_feasible
+    assert attributes.is_feasible(study.trials[0], "source") == is_feasible
 
 
 def test_long_params_are_written_in_parts() -> None:
@@ -382,11 +382,11 @@ def test_long_params_are_written_in_parts() -> None:
     trial = study.ask()
     space: dict[str, Any] = {f"{i}" * 50: FloatDistribution(0.0, 1.0) for i in range(100, 150)}
     params = {name: 1.0 / (3.0 + i) for i, name in enumerate(space)}
-    records.write_params(study, study.trials[0], space, params)
+    attributes.write_params(study, study.trials[0], space, params)
     attrs = study.trials[trial.number].system_attrs
     assert len(attrs) > 1
     assert max(len(value) for value in attrs.values()) <= 2045
-    assert records.params_of(study.trials[0], space) == params
+    assert attributes.params_of(study.trials[0], space) == params
 
 
 def test_an_attribute_of_the_objective_is_not_overwritten() -> None:
@@ -404,7 +404,7 @@ def test_an_attribute_of_the_objective_is_not_overwritten() -> None:
     trials = study.trials
     assert [t.user_attrs["source_index"] for t in trials] == own
     assert [type(t.user_attrs["source_index"]) for t in trials] == [type(value) for value in own]
-    assert [records.source_index_of(t) for t in trials] == [1, 0, 1, 0, 1, 0]
+    assert [attributes.source_index_of(t) for t in trials] == [1, 0, 1, 0, 1, 0]
 
 
 @pytest.mark.parametrize("source", ["full", "cheap"])
@@ -416,7 +416,7 @@ def test_the_source_index_of_a_trial_of_an_earlier_version(source: str, key: str
     study = optuna.create_study()
     attrs = {"user_attrs": {"source_index": index}, "system_attrs": {key: mark}}
     add(study, 1.0, 1.0, source=source, **attrs)
-    assert records.source_index_of(study.trials[0]) == index
+    assert attributes.source_index_of(study.trials[0]) == index
 
 
 @pytest.mark.parametrize("value", ["row 77", 77, True, 1, -1, 0.0, None, [1]])
@@ -424,7 +424,7 @@ def test_an_attribute_that_is_not_ours_is_no_source_index(value: Any) -> None:
     """As in a trial that another sampler has suggested, or whose worker was killed."""
     study = optuna.create_study()
     add(study, 1.0, 1.0, user_attrs={"source_index": value})
-    assert records.source_index_of(study.trials[0]) is None
+    assert attributes.source_index_of(study.trials[0]) is None
     killed = optuna.create_trial(
         state=TrialState.FAIL,
         params={"x": 1.0},
@@ -432,15 +432,15 @@ def test_an_attribute_that_is_not_ours_is_no_source_index(value: Any) -> None:
         user_attrs={"source_index": value},
         system_attrs={"misowild:thinking": 0.1},
     )
-    assert records.was_killed(killed)
+    assert attributes.was_killed(killed)
 
 
 def test_a_malformed_source_index_is_told() -> None:
     study = optuna.create_study()
     add(study, 1.0, 1.0, system_attrs={"misowild:source_index": "one"})
-    said = records.malformed(study.trials[0])
+    said = attributes.malformed(study.trials[0])
     assert said is not None and "'misowild:source_index' = 'one'" in said
-    assert records.source_index_of(study.trials[0]) is None
+    assert attributes.source_index_of(study.trials[0]) is None
 
 
 @pytest.mark.parametrize("hours", [-7, 0, 9])

@@ -14,11 +14,11 @@ from robust_observations import example
 from robust_observations import objective
 from robust_observations import observe
 
-from optuna_misowild.domain import Domain
 from optuna_misowild.methods import robust_fit
+from optuna_misowild.methods.base import Observations
+from optuna_misowild.methods.base import Proposal
 from optuna_misowild.methods.robust import RobustMethod
-from optuna_misowild.observations import Observations
-from optuna_misowild.observations import Proposal
+from optuna_misowild.optim.domain import Domain
 
 
 # The recommendation.

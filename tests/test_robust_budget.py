@@ -13,11 +13,11 @@ from robust_observations import SQUARE
 from robust_observations import example
 from robust_observations import observe
 
-from optuna_misowild.domain import Domain
+from optuna_misowild.methods.base import Observations
+from optuna_misowild.methods.base import Proposal
 from optuna_misowild.methods.robust import RobustMethod
-from optuna_misowild.methods.robust_model import RobustAcquisition
-from optuna_misowild.observations import Observations
-from optuna_misowild.observations import Proposal
+from optuna_misowild.methods.robust.model import RobustAcquisition
+from optuna_misowild.optim.domain import Domain
 
 
 @pytest.mark.parametrize(

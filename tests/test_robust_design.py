@@ -10,8 +10,8 @@ import pytest
 from robust_observations import METHOD
 from robust_observations import observe
 
+from optuna_misowild.methods.base import Observations
 from optuna_misowild.methods.robust import RobustMethod
-from optuna_misowild.observations import Observations
 
 
 def pairs(observations: Observations, n_preferred: int = 5) -> list[tuple[int, int]]:

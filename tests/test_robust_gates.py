@@ -13,13 +13,13 @@ from robust_observations import METHOD
 from robust_observations import objective
 from robust_observations import observe
 
-from optuna_misowild.domain import Domain
-from optuna_misowild.maximize import Maximum
 from optuna_misowild.methods import robust
+from optuna_misowild.methods.base import Observations
 from optuna_misowild.methods.robust import RobustMethod
-from optuna_misowild.methods.robust_model import RobustAcquisition
-from optuna_misowild.methods.robust_model import RobustModel
-from optuna_misowild.observations import Observations
+from optuna_misowild.methods.robust.model import RobustAcquisition
+from optuna_misowild.methods.robust.model import RobustModel
+from optuna_misowild.optim.domain import Domain
+from optuna_misowild.optim.maximize import Maximum
 
 
 def test_other_source_is_excluded_where_it_is_hardly_cheaper() -> None:

@@ -15,10 +15,10 @@ from robust_observations import objective
 from robust_observations import observe
 from scipy.stats import norm
 
-from optuna_misowild.acquisition import log_ei
-from optuna_misowild.cost import LogCost
-from optuna_misowild.domain import Domain
-from optuna_misowild.methods.robust_model import RobustAcquisition
+from optuna_misowild.gp.cost import LogCost
+from optuna_misowild.methods.robust.model import RobustAcquisition
+from optuna_misowild.optim.acquisition import log_ei
+from optuna_misowild.optim.domain import Domain
 
 
 def test_mixture_needs_six_values_of_the_preferred_source() -> None:

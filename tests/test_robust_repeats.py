@@ -10,8 +10,8 @@ from robust_observations import LINE
 from robust_observations import METHOD
 from robust_observations import observe
 
-from optuna_misowild.maximize import Maximum
-from optuna_misowild.observations import Observations
+from optuna_misowild.methods.base import Observations
+from optuna_misowild.optim.maximize import Maximum
 
 
 def better_and_dearer(n: int, left: float) -> Observations:
@@ -29,7 +29,7 @@ def _old_maximum(monkeypatch: pytest.MonkeyPatch) -> None:
         affordable = acquisition.model.left > 2.0
         return Maximum(0, np.zeros(1), 1.0 if affordable else -np.inf)
 
-    monkeypatch.setattr("optuna_misowild.methods.robust.maximize", found)
+    monkeypatch.setattr("optuna_misowild.methods.robust.method.maximize", found)
 
 
 @pytest.mark.usefixtures("_old_maximum")

@@ -25,7 +25,7 @@ from optuna_misowild import PaperMethod
 from optuna_misowild import RobustMethod
 from optuna_misowild import cumulated_cost
 from optuna_misowild import recommend
-from optuna_misowild.records import is_feasible
+from optuna_misowild.study.attributes import is_feasible
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -17,8 +17,8 @@ from toy_studies import toy
 
 from optuna_misowild import MisoWildSampler
 from optuna_misowild import PaperMethod
-from optuna_misowild import records
-from optuna_misowild.observations import Proposal
+from optuna_misowild.methods.base import Proposal
+from optuna_misowild.study import attributes
 
 
 def test_workers_that_ask_at_the_same_moment_get_different_points() -> None:
@@ -66,12 +66,12 @@ def test_workers_that_start_together_ask_the_cheap_sources_too(
     assert [source for source, _ in points] == expected
     assert len(set(points)) == 8
     frozen = study.get_trials(deepcopy=False)
-    assert [records.row_of(t)[0] for t in frozen] == expected  # type: ignore[index]
+    assert [attributes.row_of(t)[0] for t in frozen] == expected  # type: ignore[index]
     if not x_first:  # At the same rows.
         at_first = {x for source, x in points if source == 0}
         assert all({x for source, x in points if source == s} & at_first for s in expected)
     for trial in frozen:
-        assert records.has_decided(trial)
+        assert attributes.has_decided(trial)
 
 
 def test_trials_that_never_begin_do_not_stop_the_design() -> None:
@@ -79,7 +79,7 @@ def test_trials_that_never_begin_do_not_stop_the_design() -> None:
     for _ in range(4):
         study.ask()
     study.optimize(toy, n_trials=8)
-    slots = {records.row_of(t) for t in study.get_trials(deepcopy=False)[4:]}
+    slots = {attributes.row_of(t) for t in study.get_trials(deepcopy=False)[4:]}
     assert {(0, 0), (0, 1), (0, 2)} <= slots
     assert len([slot for slot in slots if slot is not None and slot[0] == 1]) == 5
 
@@ -117,7 +117,7 @@ def test_of_two_at_the_same_moment_the_lower_number_keeps_its_choice() -> None:
 
     def announce() -> None:  # and not be through with it
         frozen = study.get_trials(deepcopy=False)[higher.number]
-        records.write_params(study, frozen, space, {"x": 0.5, "source": "full"})
+        attributes.write_params(study, frozen, space, {"x": 0.5, "source": "full"})
 
     SamePlace.meanwhile = announce
     toy(lower)

@@ -205,7 +205,7 @@ def test_nothing_goes_wrong_for_a_trial_when_recording_fails(
     def broken(*args: Any, **kwargs: Any) -> None:
         raise OSError("disk full")
 
-    monkeypatch.setattr("optuna_misowild.records.write_source", broken)
+    monkeypatch.setattr("optuna_misowild.study.attributes.write_source", broken)
     study = study_of()
     study.optimize(toy, n_trials=1)
     assert study.trials[0].state == TrialState.COMPLETE

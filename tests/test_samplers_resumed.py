@@ -20,7 +20,7 @@ from toy_studies import toy
 
 from optuna_misowild import MisoWildSampler
 from optuna_misowild import PaperMethod
-from optuna_misowild.records import row_of
+from optuna_misowild.study.attributes import row_of
 
 
 def storage(kind: str, folder: Path) -> BaseStorage:

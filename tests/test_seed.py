@@ -8,7 +8,7 @@ import optuna
 from optuna.trial import TrialState
 import pytest
 
-from optuna_misowild.seed import study_seed
+from optuna_misowild.study.seed import study_seed
 
 
 def test_all_workers_of_a_study_share_a_seed() -> None:

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy.stats import qmc
 
-from optuna_misowild.domain import Domain
-from optuna_misowild.slice import Slice
+from optuna_misowild.optim.domain import Domain
+from optuna_misowild.optim.slice import Slice
 
 
 N = 1024

@@ -7,7 +7,7 @@ from optuna.distributions import FloatDistribution
 from optuna.distributions import IntDistribution
 import pytest
 
-from optuna_misowild.source_parameter import sources_of
+from optuna_misowild.study.source_parameter import sources_of
 
 
 CHOICES = CategoricalDistribution(("full", "40%", "10%"))

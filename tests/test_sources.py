@@ -10,7 +10,7 @@ import numpy as np
 from numpy.testing import assert_array_equal
 import pytest
 
-from optuna_misowild.sources import stratified_sources
+from optuna_misowild.datasets import stratified_sources
 
 
 def labels(*counts: int) -> np.ndarray:

@@ -13,13 +13,13 @@ from optuna.distributions import FloatDistribution
 from optuna.distributions import IntDistribution
 import pytest
 
-from optuna_misowild.space import MAX_GRID_SIZE
-from optuna_misowild.space import common_space
-from optuna_misowild.space import decode
-from optuna_misowild.space import domain_of
-from optuna_misowild.space import encode
-from optuna_misowild.space import from_unit
-from optuna_misowild.space import to_unit
+from optuna_misowild.study.space import MAX_GRID_SIZE
+from optuna_misowild.study.space import common_space
+from optuna_misowild.study.space import decode
+from optuna_misowild.study.space import domain_of
+from optuna_misowild.study.space import encode
+from optuna_misowild.study.space import from_unit
+from optuna_misowild.study.space import to_unit
 
 
 DISTRIBUTIONS: list[BaseDistribution] = [

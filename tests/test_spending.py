@@ -17,13 +17,13 @@ from optuna_misowild import CostBudgetCallback
 from optuna_misowild import MisoWildSampler
 from optuna_misowild import cumulated_cost
 from optuna_misowild.base_sampler import MethodSampler
-from optuna_misowild.domain import Domain
-from optuna_misowild.methods import Method
+from optuna_misowild.methods.base import Method
+from optuna_misowild.methods.base import Observations
 from optuna_misowild.methods.carbo import CostCooling
 from optuna_misowild.methods.robust import RobustMethod
 from optuna_misowild.methods.spending import payable_first
 from optuna_misowild.methods.spending import spending_limit
-from optuna_misowild.observations import Observations
+from optuna_misowild.optim.domain import Domain
 
 
 def spent(amount: float, budget: float | None = 100.0) -> Observations:

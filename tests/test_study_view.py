@@ -12,7 +12,7 @@ from toy_studies import study_of
 from toy_studies import toy
 
 from optuna_misowild import MisoWildSampler
-from optuna_misowild import records
+from optuna_misowild.study import attributes
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -27,8 +27,8 @@ def test_each_trial_is_read_once_per_suggestion(
         n_read[trial.number] += 1
         return original(trial, *args)
 
-    original = records.is_silent
-    monkeypatch.setattr(records, "is_silent", counted)
+    original = attributes.is_silent
+    monkeypatch.setattr(attributes, "is_silent", counted)
     toy(study.ask())
     assert "misowild:row" not in study.trials[-1].system_attrs
     assert n_read == Counter(range(14))

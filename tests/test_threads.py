@@ -13,8 +13,8 @@ import optuna_misowild
 from optuna_misowild import MisoWildSampler
 from optuna_misowild import RobustMethod
 from optuna_misowild import base_sampler
-from optuna_misowild import threads
-from optuna_misowild.threads import single_blas_thread
+from optuna_misowild.gp import threads
+from optuna_misowild.gp.threads import single_blas_thread
 
 
 threadpoolctl = pytest.importorskip("threadpoolctl")

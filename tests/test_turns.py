@@ -22,11 +22,11 @@ from toy_studies import SOURCES
 
 from optuna_misowild import MisoWildSampler
 from optuna_misowild import base_sampler
-from optuna_misowild import records
-from optuna_misowild.observations import Proposal
-from optuna_misowild.space import encode
-from optuna_misowild.study_view import StudyView
-from optuna_misowild.turns import must_give_way
+from optuna_misowild.methods.base import Proposal
+from optuna_misowild.study import attributes
+from optuna_misowild.study.conflicts import must_give_way
+from optuna_misowild.study.snapshot import StudyView
+from optuna_misowild.study.space import encode
 
 
 N_VALUES = 12
@@ -133,7 +133,7 @@ def test_a_choice_that_another_has_made_meanwhile_is_made_anew(
         monkeypatch.setattr(base_sampler, "must_give_way", never)
         monkeypatch.setattr(base_sampler.MethodSampler, "_confirm_slot", keep)
     # In the initial design nobody counts on those that have begun before and say nothing.
-    monkeypatch.setattr(records, "_DECISION_SECONDS", 0.0)
+    monkeypatch.setattr(attributes, "_DECISION_SECONDS", 0.0)
     slow, fast = two_workers(method, storage_of(kind, tmp_path), n_before)
     thinking, other = slow.ask(), fast.ask()
 
@@ -156,7 +156,7 @@ def test_of_two_that_have_both_told_the_same_the_earlier_goes_first(
 ) -> None:
     # Neither has known of the other when it chose, and both have told when they look: the later
     # one withdraws, and the earlier one waits for that and keeps its choice.
-    monkeypatch.setattr(records, "_DECISION_SECONDS", 0.0)
+    monkeypatch.setattr(attributes, "_DECISION_SECONDS", 0.0)
     workers = two_workers(method, InMemoryStorage(), n_before)
     trials = [worker.ask() for worker in workers]
     told, looks = threading.Barrier(2), Counter[int]()
@@ -201,7 +201,7 @@ def test_a_worker_that_died_with_its_choice_announced_holds_nobody_up(
     alone = two_workers("robust", InMemoryStorage(), 10)[0].ask()
     sampler_of(slow).meanwhile = announce_and_die
     assert choose(earlier) == choose(alone)
-    announced = records.params_of(
+    announced = attributes.params_of(
         slow.trials[later.number], slow.get_trials(deepcopy=False)[0].distributions
     )
     assert announced == earlier.params
@@ -212,7 +212,7 @@ def test_a_worker_that_died_with_its_choice_announced_holds_nobody_up(
 def test_threads_that_all_choose_before_any_of_them_tells(
     method: str, n_before: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(records, "_DECISION_SECONDS", 0.0)
+    monkeypatch.setattr(attributes, "_DECISION_SECONDS", 0.0)
     n_threads, storage = 4, InMemoryStorage()
     two_workers(method, storage, n_before)
     barrier = threading.Barrier(n_threads)
@@ -238,7 +238,7 @@ def test_threads_that_all_choose_before_any_of_them_tells(
         thread.join()
     assert not errors
     # While the space is not known, different rows may be the same in it.
-    queries = [records.row_of(t) for t in storage.get_all_trials(0)[-n_threads:]]
+    queries = [attributes.row_of(t) for t in storage.get_all_trials(0)[-n_threads:]]
     if n_before:
         assert queries == [None] * n_threads
         queries = [choose(trial) for trial in trials]

@@ -26,10 +26,10 @@ import numpy as np
 from examples.benchmarks import speed
 from examples.benchmarks.study import Session
 from examples.benchmarks.study import Task
-from optuna_misowild.kernel import matern
-from optuna_misowild.likelihood import Density
-from optuna_misowild.multi_source import MultiSourceGP
-from optuna_misowild.study_view import StudyView
+from optuna_misowild.gp.kernels import matern
+from optuna_misowild.gp.likelihood import Density
+from optuna_misowild.gp.multi_source import MultiSourceGP
+from optuna_misowild.study.snapshot import StudyView
 
 
 @dataclass

@@ -44,10 +44,10 @@ from optuna.trial import TrialState
 import torch
 from torch import Tensor
 
-from optuna_misowild.design import latin_hypercube_coordinate
-from optuna_misowild.space import decode
-from optuna_misowild.space import encode
-from optuna_misowild.space import from_unit
+from optuna_misowild.optim.latin_hypercube import latin_hypercube_coordinate
+from optuna_misowild.study.space import decode
+from optuna_misowild.study.space import encode
+from optuna_misowild.study.space import from_unit
 
 
 SOURCE, COST = "source", "cost"

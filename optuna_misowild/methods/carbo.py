@@ -14,26 +14,26 @@ from typing import ClassVar
 
 import numpy as np
 
-from optuna_misowild import arguments
-from optuna_misowild.acquisition import chain
-from optuna_misowild.acquisition import cooling_exponent
-from optuna_misowild.acquisition import log_ei
-from optuna_misowild.cost import LOG
-from optuna_misowild.cost import fit_log_cost
-from optuna_misowild.cost import typical_cost
-from optuna_misowild.domain import DUPLICATE
-from optuna_misowild.domain import distances
-from optuna_misowild.fit import FitSettings
-from optuna_misowild.fit import fit_gp
-from optuna_misowild.likelihood import Prior
-from optuna_misowild.maximize import Maximum
-from optuna_misowild.maximize import maximize
-from optuna_misowild.methods import Incumbent
+from optuna_misowild.gp.cost import LOG
+from optuna_misowild.gp.cost import fit_log_cost
+from optuna_misowild.gp.cost import typical_cost
+from optuna_misowild.gp.fit import FitSettings
+from optuna_misowild.gp.fit import fit_gp
+from optuna_misowild.gp.likelihood import Prior
+from optuna_misowild.methods import arguments
+from optuna_misowild.methods.base import Incumbent
+from optuna_misowild.methods.base import Proposal
 from optuna_misowild.methods.exploration import least_known
+from optuna_misowild.methods.outliers import clip_outliers
 from optuna_misowild.methods.spending import best_payable
 from optuna_misowild.methods.spending import spending_limit
-from optuna_misowild.observations import Proposal
-from optuna_misowild.outliers import clip_outliers
+from optuna_misowild.optim.acquisition import chain
+from optuna_misowild.optim.acquisition import cooling_exponent
+from optuna_misowild.optim.acquisition import log_ei
+from optuna_misowild.optim.domain import DUPLICATE
+from optuna_misowild.optim.domain import distances
+from optuna_misowild.optim.maximize import Maximum
+from optuna_misowild.optim.maximize import maximize
 
 
 if TYPE_CHECKING:
@@ -41,10 +41,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from optuna_misowild.cost import LogCost
-    from optuna_misowild.domain import Domain
-    from optuna_misowild.multi_source import MultiSourceGP
-    from optuna_misowild.observations import Observations
+    from optuna_misowild.gp.cost import LogCost
+    from optuna_misowild.gp.multi_source import MultiSourceGP
+    from optuna_misowild.methods.base import Observations
+    from optuna_misowild.optim.domain import Domain
 
 
 # The prior of Optuna's `GPSampler`, whose noise is Gamma(1.1, 30): beside it, cost-cooling shows

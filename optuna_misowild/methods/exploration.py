@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from optuna_misowild.maximize import Maximum
-from optuna_misowild.maximize import maximize
+from optuna_misowild.optim.maximize import Maximum
+from optuna_misowild.optim.maximize import maximize
 
 
 if TYPE_CHECKING:
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from optuna_misowild.domain import Domain
-    from optuna_misowild.multi_source import MultiSourceGP
+    from optuna_misowild.gp.multi_source import MultiSourceGP
+    from optuna_misowild.optim.domain import Domain
 
     Exclusion: TypeAlias = Callable[[NDArray[np.float64], int], NDArray[np.bool_]]
 

@@ -13,17 +13,17 @@ from typing import Protocol
 
 import numpy as np
 
-from optuna_misowild.ascent import ascend
-from optuna_misowild.maximize import FIRST_STEP
-from optuna_misowild.maximize import N_ENUMERATE
-from optuna_misowild.maximize import Acquisition
-from optuna_misowild.slice import Slice
+from optuna_misowild.optim.batched_bfgs import ascend
+from optuna_misowild.optim.maximize import FIRST_STEP
+from optuna_misowild.optim.maximize import N_ENUMERATE
+from optuna_misowild.optim.maximize import Acquisition
+from optuna_misowild.optim.slice import Slice
 
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from optuna_misowild.domain import Domain
+    from optuna_misowild.optim.domain import Domain
 
 
 N_CANDIDATES = 256  # Of so many locations, moved onto the ridge of each source,

@@ -16,25 +16,25 @@ from typing import ClassVar
 
 import numpy as np
 
-from optuna_misowild import arguments
-from optuna_misowild.acquisition import Differentiated
-from optuna_misowild.acquisition import beta_at
-from optuna_misowild.acquisition import chain
-from optuna_misowild.acquisition import penalized_lcb
-from optuna_misowild.cost import PaperCost
-from optuna_misowild.cost import fit_paper_cost
-from optuna_misowild.cost import typical_cost
-from optuna_misowild.domain import SAME_PLACE
-from optuna_misowild.domain import distances
-from optuna_misowild.fit import MEANS
-from optuna_misowild.fit import FitSettings
-from optuna_misowild.fit import fit_gp
-from optuna_misowild.maximize import Maximum
-from optuna_misowild.maximize import maximize
-from optuna_misowild.methods import Incumbent
+from optuna_misowild.gp.cost import PaperCost
+from optuna_misowild.gp.cost import fit_paper_cost
+from optuna_misowild.gp.cost import typical_cost
+from optuna_misowild.gp.fit import MEANS
+from optuna_misowild.gp.fit import FitSettings
+from optuna_misowild.gp.fit import fit_gp
+from optuna_misowild.methods import arguments
+from optuna_misowild.methods.base import Incumbent
+from optuna_misowild.methods.base import Proposal
 from optuna_misowild.methods.exploration import least_known
 from optuna_misowild.methods.kinks import best_on_kinks
-from optuna_misowild.observations import Proposal
+from optuna_misowild.optim.acquisition import Differentiated
+from optuna_misowild.optim.acquisition import beta_at
+from optuna_misowild.optim.acquisition import chain
+from optuna_misowild.optim.acquisition import penalized_lcb
+from optuna_misowild.optim.domain import SAME_PLACE
+from optuna_misowild.optim.domain import distances
+from optuna_misowild.optim.maximize import Maximum
+from optuna_misowild.optim.maximize import maximize
 
 
 if TYPE_CHECKING:
@@ -42,9 +42,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from optuna_misowild.domain import Domain
-    from optuna_misowild.multi_source import MultiSourceGP
-    from optuna_misowild.observations import Observations
+    from optuna_misowild.gp.multi_source import MultiSourceGP
+    from optuna_misowild.methods.base import Observations
+    from optuna_misowild.optim.domain import Domain
 
 
 # The paper's experiments stop at fifty evaluations: T of the schedule of β, unless a study has

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from optuna_misowild.maximize import Maximum
-    from optuna_misowild.observations import Observations
+    from optuna_misowild.methods.base import Observations
+    from optuna_misowild.optim.maximize import Maximum
 
 
 # Locations that are about as cheap as the cheapest are found more easily than that one alone.

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from optuna_misowild.space import decode
-from optuna_misowild.threads import single_blas_thread
+from optuna_misowild.gp.threads import single_blas_thread
+from optuna_misowild.study.space import decode
 from optuna_misowild.visualization.look import Look
 from optuna_misowild.visualization.look import no_model_figure
 from optuna_misowild.visualization.names import shorten

@@ -13,8 +13,8 @@ from optuna.distributions import CategoricalDistribution
 from optuna.distributions import FloatDistribution
 from optuna.distributions import IntDistribution
 
-from optuna_misowild.space import distinct_choices
-from optuna_misowild.space import from_unit
+from optuna_misowild.study.space import distinct_choices
+from optuna_misowild.study.space import from_unit
 from optuna_misowild.visualization.names import distinct
 from optuna_misowild.visualization.names import shorten
 

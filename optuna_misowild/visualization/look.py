@@ -13,10 +13,10 @@ import optuna
 from optuna.study import StudyDirection
 from optuna.trial import TrialState
 
-from optuna_misowild import records
-from optuna_misowild.outliers import clip_outliers
+from optuna_misowild.methods.outliers import clip_outliers
 from optuna_misowild.recommendation import recommend_from
-from optuna_misowild.space import from_unit
+from optuna_misowild.study import attributes
+from optuna_misowild.study.space import from_unit
 from optuna_misowild.study_sampler import view_of
 from optuna_misowild.visualization._plotly import colors
 from optuna_misowild.visualization._plotly import go
@@ -104,7 +104,7 @@ class Look:
     def queries(self) -> list[Query]:
         """The finished trials in the order in which they finished."""
         view = self.view
-        known = records.costs(view.trials, view.settings.cost_attr)
+        known = attributes.costs(view.trials, view.settings.cost_attr)
         finished = [
             pair for pair in zip(view.trials, known, strict=True) if pair[0].state.is_finished()
         ]
@@ -112,11 +112,11 @@ class Look:
         result = []
         spent = 0.0
         for trial, cost in finished:
-            paid = cost if math.isfinite(cost) and not records.is_imported(trial) else 0.0
+            paid = cost if math.isfinite(cost) and not attributes.is_imported(trial) else 0.0
             spent += paid
             source = view.sources.of_trial(trial.params)
             if source is not None:
-                feasible = records.is_feasible(trial, view.sources.name)
+                feasible = attributes.is_feasible(trial, view.sources.name)
                 result.append(Query(trial, source, _value(trial), cost, paid, spent, feasible))
         return result
 
@@ -150,7 +150,7 @@ class Look:
         """What stands behind a cost: `` s`` if they are the seconds that trials took."""
         trials, attribute = self.view.trials, self.view.settings.cost_attr
         known = any(math.isfinite(query.cost) for query in self.queries)
-        return " s" if known and not records.has_own_unit(trials, attribute) else ""
+        return " s" if known and not attributes.has_own_unit(trials, attribute) else ""
 
     def cost_title(self, title: str) -> str:
         """Return the title of an axis of costs."""

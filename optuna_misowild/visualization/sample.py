@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from optuna_misowild.space import decode
-from optuna_misowild.space import encode
+from optuna_misowild.study.space import decode
+from optuna_misowild.study.space import encode
 
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from optuna_misowild.study_view import StudyView
+    from optuna_misowild.study.snapshot import StudyView
 
 
 _LOG2_SIZE = 9

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from optuna_misowild.outliers import clip_outliers
-from optuna_misowild.threads import single_blas_thread
+from optuna_misowild.gp.threads import single_blas_thread
+from optuna_misowild.methods.outliers import clip_outliers
 from optuna_misowild.visualization._plotly import go
 from optuna_misowild.visualization.axes import log_ticks
 from optuna_misowild.visualization.look import Look
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from optuna.study import Study
 
     from optuna_misowild.base_sampler import MethodSampler
-    from optuna_misowild.observations import Observations
+    from optuna_misowild.methods.base import Observations
 
 
 _TITLE = "Source Worth Plot"

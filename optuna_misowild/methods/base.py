@@ -1,0 +1,205 @@
+"""What a method is: what it sees of a study, what it proposes, and what it must offer.
+
+Arrays over the unit cube, in the minimised sense, and nothing of Optuna.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from typing import Any
+from typing import ClassVar
+from typing import Protocol
+
+import numpy as np
+
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from optuna_misowild.optim.domain import Domain
+
+
+@dataclass(frozen=True)
+class Observations:
+    """The trials of a study that a method can learn from, in the minimised sense.
+
+    One row per trial that finished or is running, ordered by trial number, but those that were
+    imported from another study come first. The preferred source is source 0 (the paper's
+    s = 1). While the search space is not known yet, d is 0: the initial design needs no
+    locations.
+
+    Attributes:
+        X: Locations in the unit cube, shape (n, d).
+        source: Source of each location, shape (n,), in 0 … n_sources − 1.
+        y: Observed values, shape (n,); NaN where there is none (pending, failed or pruned).
+        cost: Query costs, shape (n,); NaN where unknown.
+        pending: Whether the trial is still running, shape (n,).
+        trial: Trial numbers, shape (n,).
+        row: Row of the initial design that the trial holds, shape (n,); −1 for none.
+        n_sources: Number of sources, S.
+        queryable: The sources that may be queried (the others are read only).
+        spent: Total cost of the study so far, including trials that have no row here.
+        budget: The total cost that may be spent, τ, or None.
+        initial_spent: Cost of the initial design, τ_init.
+        n_imported: Number of rows, the first ones, whose trials ran in another study: they inform
+            the models, but say nothing of how this study goes on.
+        unit: What ``y`` is measured in: 1, unless values are so large that squares overflow.
+    """
+
+    X: NDArray[np.float64]
+    source: NDArray[np.int_]
+    y: NDArray[np.float64]
+    cost: NDArray[np.float64]
+    pending: NDArray[np.bool_]
+    trial: NDArray[np.int_]
+    row: NDArray[np.int_]
+    n_sources: int = 1
+    queryable: tuple[int, ...] = (0,)
+    spent: float = 0.0
+    budget: float | None = None
+    initial_spent: float = 0.0
+    n_imported: int = 0
+    unit: float = 1.0
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+    @property
+    def has_value(self) -> NDArray[np.bool_]:
+        """Which rows have an observed value, shape (n,)."""
+        return np.isfinite(self.y)
+
+    def valued(self, source: int) -> NDArray[np.int_]:
+        """Rows of F_s: those of ``source`` that have a value."""
+        return np.flatnonzero((self.source == source) & self.has_value)
+
+    def missing_rows(self, source: int, n_rows: int) -> list[int]:
+        """Rows of an initial design of ``n_rows`` that are still to be queried on a source.
+
+        Pending and failed trials have taken theirs. Other evaluations (enqueued, added, of an
+        earlier study) count in the place of a row, unless they have failed.
+        """
+        here = self.source == source
+        taken = set(self.row[here & (self.row >= 0)])
+        n_given = int((here & (self.row < 0) & (self.has_value | self.pending)).sum())
+        free = [row for row in range(n_rows) if row not in taken]
+        return free[: max(n_rows - len(taken) - n_given, 0)]
+
+    def costed(self, source: int) -> NDArray[np.int_]:
+        """Rows of C_s: those of ``source`` whose cost is known."""
+        return np.flatnonzero((self.source == source) & np.isfinite(self.cost))
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """The next query: a source and a location in the unit cube, shape (d,)."""
+
+    source: int
+    x: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Incumbent:
+    """The location that a method recommends.
+
+    Attributes:
+        index: Row of the observations that it comes from.
+        verified: Whether it was observed on the preferred source.
+        mean: What the model says of the objective there, in the minimised sense.
+        std: The standard deviation of that.
+    """
+
+    index: int
+    verified: bool
+    mean: float
+    std: float
+
+
+class FittedModel(Protocol):
+    """What a fitted model of any method can tell; arrays over the unit cube, minimised sense."""
+
+    def predict(
+        self, X: NDArray[np.float64], source: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the mean and the standard deviation of f_s at X (m, d), each (m,)."""
+        ...
+
+    def predict_cost(
+        self, X: NDArray[np.float64], source: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the mean and the standard deviation of the query cost at X, each (m,)."""
+        ...
+
+    def discrepancy(self, X: NDArray[np.float64], source: int) -> Any:
+        """Return how far source s is from the objective at X, one or more arrays (m,)."""
+        ...
+
+    def acquisition(self, X: NDArray[np.float64], source: int) -> NDArray[np.float64]:
+        """Return the acquisition of a query of source s at X, (m,)."""
+        ...
+
+
+class Method(Protocol):
+    """A method: a frozen dataclass of constants.
+
+    Attributes:
+        logarithmic_acquisition: Whether its acquisition is the logarithm of a utility.
+        moves_outliers: Whether it fits its models to values after
+            :func:`~optuna_misowild.methods.outliers.clip_outliers`.
+        nested_design: Whether a row of the initial design is the same location on every source;
+            else each source has a Latin hypercube of its own.
+    """
+
+    logarithmic_acquisition: ClassVar[bool]
+    moves_outliers: ClassVar[bool]
+    nested_design: ClassVar[bool]
+
+    def design(self, observations: Observations, n_rows: int) -> Sequence[tuple[int, int]]:
+        """Return the (source, row) pairs of the initial design that are still to be queried.
+
+        Args:
+            observations: The trials so far; their locations are not needed.
+            n_rows: Number of rows of the design, per source.
+
+        Returns:
+            The pairs in the order in which they should be queried, those of pending trials left
+            out. Empty once the model may take over.
+        """
+        ...
+
+    def fit(self, observations: Observations, domain: Domain) -> FittedModel:
+        """Fit the models to the observations."""
+        ...
+
+    def too_expensive(self, observations: Observations, domain: Domain) -> dict[int, float]:
+        """Return the sources that are not observed now for what they cost, with their ratios.
+
+        That is their cost relative to the preferred source's, as far as is known.
+        """
+        ...
+
+    def propose(
+        self,
+        observations: Observations,
+        domain: Domain,
+        *,
+        rng: np.random.Generator,
+        sources: Sequence[int] | None = None,
+        fixed: NDArray[np.float64] | None = None,
+    ) -> Proposal:
+        """Return the next query.
+
+        Args:
+            observations: The trials so far.
+            domain: The search space.
+            rng: Source of randomness, the only one.
+            sources: The sources to choose from; those that may be queried by default.
+            fixed: The location's coordinates that are fixed, NaN where free, shape (d,).
+        """
+        ...
+
+    def recommend(self, observations: Observations, domain: Domain) -> Incumbent | None:
+        """Return the best location known, or None without any value."""
+        ...

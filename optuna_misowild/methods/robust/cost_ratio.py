@@ -1,0 +1,73 @@
+"""Whether a source is cheap enough to be observed, as far as the costs so far can tell.
+
+A cost may be the time on a noisy clock: what it decides is decided anew with every further cost.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from optuna_misowild.gp.cost import log_costs
+from optuna_misowild.gp.cost import typical_cost
+
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from optuna_misowild.methods.base import Observations
+
+
+# The error of a clock: costs that differ by a tenth are the same to it.
+_CLOCK = 0.1
+# A single reading decides nothing but the obvious, that a source is not cheaper at all: how noisy
+# it is cannot be told.
+MIN_READINGS = 2
+
+
+def log_ratio_limits(
+    observations: Observations, noise: NDArray[np.float64], limit: float
+) -> NDArray[np.float64]:
+    """Return what a predicted log(c_s(x)/c_1(x)) exceeds if the ratio is surely above a limit.
+
+    The logarithm of the limit, the error of a clock, and two standard errors of the ratio: those
+    of n_s and n_1 readings, whose noise is the larger one of the two, as one clock takes both.
+
+    Args:
+        observations: The trials so far.
+        noise: Fitted variance of the noise of the log costs of each source, shape (S,).
+        limit: The largest ratio.
+
+    Returns:
+        An array of shape (S,).
+    """
+    n = np.array([len(observations.costed(s)) for s in range(observations.n_sources)], dtype=float)
+    variance = _CLOCK**2 + np.maximum(noise, noise[0])
+    error = np.sqrt(variance / max(n[0], 1.0) + variance / np.maximum(n, 1.0))
+    log_limit = math.log(limit)
+    limits: NDArray[np.float64] = _CLOCK + np.where(
+        n < MIN_READINGS, max(log_limit, 0.0), log_limit + 2.0 * error
+    )
+    return limits
+
+
+def seems_cheap(observations: Observations, source: int, limit: float) -> bool:
+    """Whether a source has cost no more than a limit allows, relative to the preferred one.
+
+    In the mean of the log ratios at the rows of the initial design that both have, else of all
+    costs; up to the error of a clock. True while either has no known cost.
+    """
+    default = typical_cost(observations.cost)
+    known = [observations.costed(s) for s in (0, source)]
+    logs = [log_costs(observations.cost[index], default=default) for index in known]
+    if not len(logs[0]) or not len(logs[1]):
+        return True
+    first, other = (
+        {int(row): z for row, z in zip(observations.row[index], log, strict=True) if row >= 0}
+        for index, log in zip(known, logs, strict=True)
+    )
+    paired = [other[row] - first[row] for row in first.keys() & other.keys()]
+    mean = np.mean(paired) if paired else logs[1].mean() - logs[0].mean()
+    return bool(mean <= math.log(limit) + _CLOCK)

@@ -1,0 +1,427 @@
+"""The robust method: the parts of MISO-wiLDCosts, each without its weakness.
+
+The threshold test of the paper becomes a modelled discrepancy, so that every value of every
+source informs f_1 as much as it should; costs are modelled on the log scale; and the
+acquisition is the log expected improvement, minus the cooled log cost, plus the log of how much
+a query of source s tells about f_1. None of this depends on units. Source 0 is the preferred one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from dataclasses import replace
+from typing import TYPE_CHECKING
+from typing import ClassVar
+
+import numpy as np
+
+from optuna_misowild.methods import arguments
+from optuna_misowild.methods.base import Incumbent
+from optuna_misowild.methods.base import Proposal
+from optuna_misowild.methods.exploration import least_known
+from optuna_misowild.methods.outliers import clip_outliers
+from optuna_misowild.methods.robust.cost_ratio import log_ratio_limits
+from optuna_misowild.methods.robust.design import remaining_pairs
+from optuna_misowild.methods.robust.fit import fit_costs
+from optuna_misowild.methods.robust.fit import fit_in_order
+from optuna_misowild.methods.robust.fit import fit_single
+from optuna_misowild.methods.robust.fit import log_odds
+from optuna_misowild.methods.robust.fit import pending_cost
+from optuna_misowild.methods.robust.fit import predicted_costs
+from optuna_misowild.methods.robust.model import RobustAcquisition
+from optuna_misowild.methods.robust.model import RobustModel
+from optuna_misowild.methods.robust.policy import is_creeping
+from optuna_misowild.methods.robust.policy import remote_place
+from optuna_misowild.methods.robust.policy import unfollowed_promise
+from optuna_misowild.methods.spending import best_payable
+from optuna_misowild.methods.spending import payable_first
+from optuna_misowild.methods.spending import spending_limit
+from optuna_misowild.optim.acquisition import cooling_exponent
+from optuna_misowild.optim.domain import DUPLICATE
+from optuna_misowild.optim.domain import distances
+from optuna_misowild.optim.maximize import Maximum
+from optuna_misowild.optim.maximize import maximize
+
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from optuna_misowild.gp.cost import LogCost
+    from optuna_misowild.methods.base import Observations
+    from optuna_misowild.optim.domain import Domain
+
+
+_N_STARTS = 8
+_N_CANDIDATES = 1024
+
+
+@dataclass(frozen=True)
+class RobustMethod:
+    """The constants of the robust method.
+
+    Args:
+        max_cost_ratio: Another source is dropped once it surely costs more than this times the
+            preferred source, and excluded at locations where it is predicted to.
+        n_preferred_rows: Number of locations of the initial design that the preferred source is
+            queried at, if another source is kept; if none is, it is queried at all of them.
+        design_cost_share: What all other sources together may cost in the initial design, as a
+            part of what the preferred source costs there.
+        plateau_factor: How many times its rows of the initial design the cheapest source is
+            queried at, while its lowest value there is one that it has had before.
+        n_offsets: Number of initial locations whose values tell by how much the sources differ
+            in the mean.
+        n_mixture: Number of values of the preferred source from which on the joint model has to
+            predict them better than a model of that source alone, or else loses its weight.
+        restart_every: Number of values after which the search for hyperparameters of the joint
+            model starts from its defaults again.
+        max_in_a_row: Number of queries elsewhere after which the preferred source is due.
+        max_debt: What queries elsewhere may cost until the preferred source is due, in units of
+            a query of the preferred source at x⁺, times α.
+        promise_queries: Number of queries of the preferred source without progress, none of them
+            where another source has been, after which the next one is where another is best.
+        stagnation_queries: Number of queries of the preferred source, all close to its best one
+            and without progress, after which the next one explores.
+        stagnation_tolerance: What counts as no progress, in standard deviations of its values.
+        stagnation_radius: What counts as close, in units of √d.
+        n_exploring: Number of random locations that such a query is chosen from.
+        min_distance: Distance in the unit cube below which two queries of a source are the same.
+    """
+
+    logarithmic_acquisition: ClassVar[bool] = True
+    moves_outliers: ClassVar[bool] = True
+    nested_design: ClassVar[bool] = True
+
+    max_cost_ratio: float = 1.0 / 3.0
+    n_preferred_rows: int = 3
+    design_cost_share: float = 0.25
+    plateau_factor: int = 3
+    n_offsets: int = 5
+    n_mixture: int = 6
+    restart_every: int = 8
+    max_in_a_row: int = 10
+    max_debt: float = 0.5
+    promise_queries: int = 6
+    stagnation_queries: int = 4
+    stagnation_tolerance: float = 1e-3
+    stagnation_radius: float = 0.1
+    n_exploring: int = 256
+    min_distance: float = DUPLICATE
+
+    def __post_init__(self) -> None:
+        for name in ("max_cost_ratio", "design_cost_share", "max_debt", "stagnation_radius"):
+            arguments.number(name, getattr(self, name), positive=True)
+        for name in ("stagnation_tolerance", "min_distance"):
+            arguments.number(name, getattr(self, name), positive=False)
+        for name in (
+            "n_preferred_rows",
+            "plateau_factor",
+            "n_offsets",
+            "restart_every",
+            "max_in_a_row",
+            "n_exploring",
+        ):
+            arguments.integer(name, getattr(self, name), least=1)
+        for name in ("n_mixture", "promise_queries", "stagnation_queries"):
+            arguments.integer(name, getattr(self, name), least=2)
+
+    def design(self, observations: Observations, n_rows: int) -> list[tuple[int, int]]:
+        """Return the (source, row) pairs of the initial design that are still to be queried."""
+        pairs = remaining_pairs(
+            observations,
+            n_rows,
+            n_preferred=self.n_preferred_rows,
+            max_cost_ratio=self.max_cost_ratio,
+            cost_share=self.design_cost_share,
+            plateau_factor=self.plateau_factor,
+            tolerance=self.stagnation_tolerance,
+        )
+        return payable_first(pairs, observations)
+
+    def fit(self, observations: Observations, domain: Domain) -> RobustModel:
+        """Fit the joint model, GP_1 and the costs."""
+        X, source, y = observations.X, observations.source, observations.y.copy()
+        valued = np.flatnonzero(observations.has_value)
+        y[valued] = clip_outliers(y[valued], source[valued])
+        joint = fit_in_order(
+            X[valued],
+            source[valued],
+            y[valued],
+            n_sources=observations.n_sources,
+            n_initial=self.n_offsets,
+            restart_every=self.restart_every,
+            categorical=domain.categorical,
+        )
+        mean = joint.predict_mean(X[valued])
+        ranked = valued[np.argsort(mean, kind="stable")]
+
+        first = observations.valued(0)
+        single, odds = None, np.inf
+        if len(first) >= self.n_mixture:
+            alone = len(first) == len(valued)
+            single = joint if alone else fit_single(X[first], y[first], domain.categorical)
+            odds = log_odds(joint, single)
+
+        silent = np.flatnonzero(~observations.has_value)
+        joint = joint.condition(X[silent], source=source[silent])
+        if single is not None:
+            single = single.condition(X[silent[source[silent] == 0]])
+
+        cost = self.fit_costs(observations, domain)
+        pending = pending_cost(observations, cost)
+        return RobustModel(
+            joint=joint,
+            single=single,
+            log_odds=odds,
+            cost=cost,
+            incumbent=float(mean.min()) if len(mean) else joint.mean,
+            x_plus=X[ranked[0]] if len(mean) else np.full(domain.d, 0.5),
+            ranked=X[ranked],
+            best=float(y[first].min(initial=np.inf)),
+            alpha=cooling_exponent(
+                observations.spent + pending, observations.initial_spent, observations.budget
+            ),
+            log_ratio_limit=log_ratio_limits(observations, cost.gp.noise, self.max_cost_ratio),
+            left=spending_limit(observations, pending, cost.median(X[first], 0)),
+        )
+
+    def fit_costs(self, observations: Observations, domain: Domain) -> LogCost:
+        """Fit the joint model of the log costs."""
+        return fit_costs(
+            observations,
+            n_initial=self.n_offsets,
+            restart_every=self.restart_every,
+            categorical=domain.categorical,
+        )
+
+    def too_expensive(self, observations: Observations, domain: Domain) -> dict[int, float]:
+        """Return the sources that are excluded at all locations so far, with their cost ratios.
+
+        The ratio to the cost of the preferred source is the predicted one, in the median.
+        """
+        if not len(observations.costed(0)):
+            return {}
+        gp = self.fit_costs(observations, domain).gp
+        log_cost, _ = gp.means(observations.X, range(observations.n_sources))
+        ratio = log_cost - log_cost[:, :1]
+        limit = log_ratio_limits(observations, gp.noise, self.max_cost_ratio)
+        return {
+            s: float(np.exp(np.median(ratio[:, s])))
+            for s in observations.queryable
+            if s > 0 and (ratio[:, s] > limit[s]).all()
+        }
+
+    def propose(
+        self,
+        observations: Observations,
+        domain: Domain,
+        *,
+        rng: np.random.Generator,
+        sources: Sequence[int] | None = None,
+        fixed: NDArray[np.float64] | None = None,
+    ) -> Proposal:
+        """Return the next query; a source that is fixed is respected, the gates give way."""
+        model = self.fit(observations, domain)
+        allowed = self._candidates(observations, sources)
+        x = self.redirect(observations, domain, model, allowed, rng=rng, fixed=fixed)
+        if x is not None:
+            proposal = Proposal(0, x)
+        else:
+            if 0 in allowed and self.is_due(observations, model):
+                allowed = (0,)
+            proposal = self._best_query(observations, domain, model, allowed, rng=rng, fixed=fixed)
+        if 0 in (observations.queryable if sources is None else sources):
+            if self.must_verify(observations, model, proposal, fixed=fixed):
+                return Proposal(0, model.x_plus)
+        return proposal
+
+    def recommend(self, observations: Observations, domain: Domain) -> Incumbent | None:
+        """Return the best evaluation of the preferred source, or x⁺ if it has none."""
+        if not observations.has_value.any():
+            return None
+        model = self.fit(observations, domain)
+        first = observations.valued(0)
+        if len(first):
+            index = int(first[np.argmin(observations.y[first])])
+        else:
+            valued = np.flatnonzero(observations.has_value)
+            same = np.all(observations.X[valued] == model.x_plus, axis=1)
+            index = int(valued[same][0])
+        mean, variance = model.joint.predict(observations.X[[index]])
+        return Incumbent(index, len(first) > 0, float(mean[0]), float(np.sqrt(variance[0])))
+
+    # The gates.
+
+    def redirect(
+        self,
+        observations: Observations,
+        domain: Domain,
+        model: RobustModel,
+        sources: Sequence[int],
+        *,
+        rng: np.random.Generator,
+        fixed: NDArray[np.float64] | None = None,
+    ) -> NDArray[np.float64] | None:
+        """Return where to query the preferred source in place of the acquisition, if anywhere."""
+        if 0 not in sources:
+            return None
+        if self.is_stagnating(observations, domain):
+            return self.explore(observations, domain, model, rng=rng, fixed=fixed)
+        x = self.promise(observations, domain, sources, fixed=fixed)
+        if x is None or model.is_too_dear(x[None], 0)[0]:
+            return None
+        return x
+
+    def _candidates(
+        self, observations: Observations, sources: Sequence[int] | None
+    ) -> tuple[int, ...]:
+        """Return the sources to choose from: those allowed, without the ones that are not kept."""
+        allowed = tuple(observations.queryable if sources is None else sources)
+        if 0 not in allowed:
+            return allowed
+        return (0, *(s for s in allowed if s > 0 and len(observations.costed(s))))
+
+    def is_due(self, observations: Observations, model: RobustModel) -> bool:
+        """Whether the preferred source is to be queried: after too many queries elsewhere.
+
+        Too many, or too dear. The initial design does not count, nor do imported trials.
+        """
+        first = np.flatnonzero(observations.source == 0)
+        after = max(first.max(initial=-1) + 1, observations.n_imported)
+        elsewhere = np.arange(after, len(observations))
+        elsewhere = elsewhere[observations.row[elsewhere] < 0]
+        if len(elsewhere) >= self.max_in_a_row:
+            return True
+        debt = predicted_costs(observations, model.cost)[elsewhere].sum()
+        unit = model.cost.median(model.x_plus[None], 0)[0]
+        return bool(debt > self.max_debt * model.alpha * unit)
+
+    def is_stagnating(self, observations: Observations, domain: Domain) -> bool:
+        """Whether the latest queries of the preferred source creep around its best one.
+
+        Since a query that explores is far from the best one, or else becomes the best one
+        itself, the count starts anew after it.
+        """
+        return is_creeping(
+            observations,
+            domain,
+            n=self.stagnation_queries,
+            tolerance=self.stagnation_tolerance,
+            radius=self.stagnation_radius * np.sqrt(domain.d),
+        )
+
+    def promise(
+        self,
+        observations: Observations,
+        domain: Domain,
+        sources: Sequence[int],
+        *,
+        fixed: NDArray[np.float64] | None = None,
+    ) -> NDArray[np.float64] | None:
+        """Return the best location of another source, if the preferred one makes no progress."""
+        if fixed is not None and not np.isnan(fixed).all():
+            return None
+        return unfollowed_promise(
+            observations,
+            domain,
+            sources,
+            n=self.promise_queries,
+            tolerance=self.stagnation_tolerance,
+            radius=0.5 * self.stagnation_radius * np.sqrt(domain.d),
+            min_distance=self.min_distance,
+        )
+
+    def explore(
+        self,
+        observations: Observations,
+        domain: Domain,
+        model: RobustModel,
+        *,
+        rng: np.random.Generator,
+        fixed: NDArray[np.float64] | None = None,
+    ) -> NDArray[np.float64] | None:
+        """Return a location far from those of the preferred source, at a moderate cost."""
+        X = domain.snap(rng.random((self.n_exploring, domain.d)))
+        if fixed is not None:
+            X = np.where(np.isnan(fixed), X, fixed)
+        return remote_place(X, observations, domain, model, min_distance=self.min_distance)
+
+    def can_verify(
+        self,
+        observations: Observations,
+        model: RobustModel,
+        *,
+        fixed: NDArray[np.float64] | None = None,
+    ) -> bool:
+        """Whether x⁺ has not been evaluated on the preferred source, may be, and can be paid."""
+        first = observations.X[observations.source == 0]
+        nearest = distances(model.x_plus[None], first, model.joint.categorical)
+        is_done = (nearest <= self.min_distance).any()
+        may_be = fixed is None or np.all(np.isnan(fixed) | (fixed == model.x_plus))
+        return bool(may_be and not is_done and not model.is_too_dear(model.x_plus[None], 0)[0])
+
+    def must_verify(
+        self,
+        observations: Observations,
+        model: RobustModel,
+        proposal: Proposal,
+        *,
+        fixed: NDArray[np.float64] | None = None,
+    ) -> bool:
+        """Whether x⁺ is to be evaluated on the preferred source now, since later is too late.
+
+        That is, if it has not been, and if after the proposed query the budget would not last
+        for it.
+        """
+        if observations.budget is None or not self.can_verify(observations, model, fixed=fixed):
+            return False
+        mean, variance = model.cost.predict(model.x_plus[None], 0)
+        upper = np.exp(mean[0] + np.sqrt(variance[0]))
+        return bool(model.left < upper + model.cost.median(proposal.x[None], proposal.source)[0])
+
+    def _best_query(
+        self,
+        observations: Observations,
+        domain: Domain,
+        model: RobustModel,
+        sources: tuple[int, ...],
+        *,
+        rng: np.random.Generator,
+        fixed: NDArray[np.float64] | None,
+    ) -> Proposal:
+        """Return the argmax of the acquisition.
+
+        An old query gives way to x⁺ on the preferred source if that may be, else to least_known.
+        """
+        queried = {s: observations.X[observations.source == s] for s in sources}
+
+        def find(left: float, starts: NDArray[np.float64]) -> Maximum:
+            return maximize(
+                RobustAcquisition(replace(model, left=left), sources),
+                domain,
+                rng=rng,
+                starts=starts,
+                fixed=fixed,
+                n_candidates=_N_CANDIDATES,
+                # In a finite space, what is left is better than what is known.
+                avoid=queried if np.isfinite(domain.size) else None,
+            )
+
+        asked = observations.X[observations.valued(0)]
+        found, left = best_payable(
+            find,
+            model.left,
+            starts=model.ranked[:_N_STARTS],
+            cheapest=asked[np.argsort(model.cost.median(asked, 0))[:1]],
+        )
+        model = replace(model, left=left)
+        nearest = distances(found.x[None], queried[found.source], domain.categorical)
+        if not (nearest < self.min_distance).any():
+            return Proposal(found.source, found.x)
+        if 0 in sources and self.can_verify(observations, model, fixed=fixed):
+            return Proposal(0, model.x_plus)
+        source = sources[0]
+        old, dear = queried[source], model.is_too_dear
+        x = least_known(model.joint, source, old, domain, rng=rng, fixed=fixed, is_excluded=dear)
+        return Proposal(source, x)

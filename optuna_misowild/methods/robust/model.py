@@ -1,0 +1,221 @@
+"""What the robust method fits to the observations, and the acquisition that follows from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from optuna_misowild.optim.acquisition import chain
+from optuna_misowild.optim.acquisition import cool
+from optuna_misowild.optim.acquisition import log_ei
+from optuna_misowild.optim.acquisition import log_informativeness
+from optuna_misowild.optim.acquisition import log_mixture
+
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from optuna_misowild.gp.cost import LogCost
+    from optuna_misowild.gp.multi_source import MultiSourceGP
+
+
+@dataclass(frozen=True)
+class RobustModel:
+    """What the robust method has fitted, in raw units and in the minimised sense.
+
+    The models of the objective are conditioned on the queries that have no value (pending or
+    failed), as if each gave the posterior mean.
+
+    Attributes:
+        joint: The joint model of all sources.
+        single: GP_1, the model of source 0 alone, which is the joint model while no other source
+            has a value; None while source 0 has too few values.
+        log_odds: log π/(1 − π), the trust in the joint model; inf without GP_1.
+        cost: The joint model of the log costs.
+        incumbent: μ⁺, the lowest posterior mean of f_1 at an evaluated location.
+        x_plus: x⁺, this location, shape (d,).
+        ranked: All evaluated locations, those of the lowest posterior mean of f_1 first, shape
+            (n, d).
+        best: min y_1, the lowest value of source 0; inf if it has none.
+        alpha: α, the exponent of the costs.
+        log_ratio_limit: Source s is excluded where log ĉ_s(x)/ĉ_1(x) exceeds this, shape (S,).
+        left: What the next query may cost, see :func:`spending_limit`.
+    """
+
+    joint: MultiSourceGP
+    single: MultiSourceGP | None
+    log_odds: float
+    cost: LogCost
+    incumbent: float
+    x_plus: NDArray[np.float64]
+    ranked: NDArray[np.float64]
+    best: float
+    alpha: float
+    log_ratio_limit: NDArray[np.float64]
+    left: float
+
+    @property
+    def length_scale(self) -> NDArray[np.float64]:
+        """ℓ of the joint model, shape (d,)."""
+        return self.joint.length_scale
+
+    @property
+    def amplitude(self) -> float:
+        """σ² of the joint model, in the units of y²."""
+        return self.joint.amplitude
+
+    @property
+    def noise(self) -> NDArray[np.float64]:
+        """λ_s², in the units of y², shape (S,)."""
+        return self.joint.noise
+
+    @property
+    def rho(self) -> NDArray[np.float64]:
+        """ρ_s, shape (S,); ρ_1 = 1."""
+        return self.joint.rho
+
+    @property
+    def tau(self) -> NDArray[np.float64]:
+        """τ_s, the variance of the discrepancy of source s in the units of y², shape (S,)."""
+        return self.joint.tau
+
+    @property
+    def kappa(self) -> NDArray[np.float64]:
+        """κ_s, its length scales in units of ℓ, shape (S,)."""
+        return self.joint.kappa
+
+    def predict(
+        self, X: NDArray[np.float64], source: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return mean and standard deviation of f_s at X (m, d), each (m,)."""
+        posterior = self.joint.posterior(X, [source])
+        return posterior.source_mean[:, 0], np.sqrt(posterior.source_variance[:, 0])
+
+    def predict_cost(
+        self, X: NDArray[np.float64], source: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return mean and standard deviation of the lognormal cost at X (m, d), each (m,)."""
+        return self.cost.mean_and_std(X, source)
+
+    def is_too_dear(self, X: NDArray[np.float64], source: int) -> NDArray[np.bool_]:
+        """Whether a query of source s at X (m, d) is predicted to cost more than is left, (m,)."""
+        too_dear: NDArray[np.bool_] = self.cost.gp.means(X, [source])[0] > np.log(self.left)
+        return too_dear[:, 0]
+
+    def discrepancy(
+        self, X: NDArray[np.float64], source: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return mean and standard deviation of δ_s = f_s − ρ_s f_1 at X (m, d), each (m,)."""
+        posterior = self.joint.posterior(X, [source])
+        return posterior.delta_mean[:, 0], np.sqrt(posterior.delta_variance[:, 0])
+
+    def acquisition(self, X: NDArray[np.float64], source: int) -> NDArray[np.float64]:
+        """Return a(s, x) at X (m, d), shape (m,)."""
+        acquisition = RobustAcquisition(self, (0, source) if source else (0,))
+        return acquisition.values(X)[:, -1]
+
+
+@dataclass(frozen=True)
+class RobustAcquisition:
+    """a(s, x) over some of the sources.
+
+    log{π·EI_J(x; μ⁺)·w_s(x)² + 1[s = 1]·(1 − π)·EI_1(x; min y_1)} − α·log ĉ_s(x)
+
+    with both EI in units of y. If source 0 is among the sources, what cannot be paid is excluded,
+    as are the others where they are hardly cheaper than it, or where nothing would be left to
+    ask it afterwards.
+    """
+
+    model: RobustModel
+    sources: tuple[int, ...]
+
+    def values(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return a(s, x) at X (m, d) for each of the sources, shape (m, len(sources))."""
+        model = self.model
+        columns = list(self.sources)
+        posterior = model.joint.posterior(X, columns)
+        log_ei_joint = log_ei(posterior.mean, posterior.variance, model.incumbent).value
+        log_w = log_informativeness(
+            posterior.covariance,
+            posterior.variance[:, None],
+            posterior.source_variance,
+            noise=model.joint.noise[columns],
+        ).value
+        log_ei_single = np.full(log_w.shape, -np.inf)
+        if model.single is not None and 0 in columns:
+            of_first = log_ei(*model.single.predict(X), model.best).value
+            log_ei_single[:, columns.index(0)] = of_first
+        utility = log_mixture(log_ei_joint[:, None], log_w, log_ei_single, log_odds=model.log_odds)
+        log_cost, _ = model.cost.gp.means(X, columns)
+        values = cool(utility.value, log_cost, alpha=model.alpha).value
+        if 0 in columns:
+            of_first = log_cost[:, [columns.index(0)]]
+            values[self._is_excluded(log_cost, of_first, np.array(columns))] = -np.inf
+        return values
+
+    def value_and_gradient(
+        self, X: NDArray[np.float64], source: NDArray[np.int_]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return a(s, x) at X (m, d) and s (m,), shape (m,), and its gradient, shape (m, d)."""
+        model = self.model
+        sources = source[:, None]
+        log_cost, d_log_cost = (a[:, 0] for a in model.cost.gp.means(X, sources, gradient=True))
+        g = model.joint.posterior(X, sources, gradient=True)
+        ei = log_ei(g.mean, g.variance, model.incumbent)
+        w = log_informativeness(
+            g.covariance[:, 0],
+            g.variance,
+            g.source_variance[:, 0],
+            noise=model.joint.noise[source],
+        )
+        log_ei_single, d_log_ei_single = np.full(len(X), -np.inf), np.zeros(X.shape)
+        first = np.flatnonzero(source == 0)
+        if len(first) and model.single is not None:
+            of_first = model.single.posterior(X[first], gradient=True)
+            single = log_ei(of_first.mean, of_first.variance, model.best)
+            log_ei_single[first] = single.value
+            d_log_ei_single[first] = chain(single.partials, of_first.d_mean, of_first.d_variance)
+        utility = log_mixture(ei.value, w.value, log_ei_single, log_odds=model.log_odds)
+        value = cool(utility.value, log_cost, alpha=model.alpha)
+        by_ei, by_w, by_single = utility.partials
+        by_mean, by_variance = ei.partials
+        w_by_covariance, w_by_variance, w_by_source_variance = w.partials
+        partials = (
+            by_ei * by_mean,
+            by_ei * by_variance + by_w * w_by_variance,
+            by_w * w_by_covariance,
+            by_w * w_by_source_variance,
+            by_single,
+            value.partials[1],
+        )
+        gradient = chain(
+            partials,
+            g.d_mean,
+            g.d_variance,
+            g.d_covariance[:, 0],
+            g.d_source_variance[:, 0],
+            d_log_ei_single,
+            d_log_cost,
+        )
+        if 0 in self.sources:
+            log_cost_of_first = model.cost.gp.predict_mean(X)
+            excluded = self._is_excluded(log_cost, log_cost_of_first, source)
+            value.value[excluded] = -np.inf
+        return value.value, gradient
+
+    def _is_excluded(
+        self,
+        log_cost: NDArray[np.float64],
+        log_cost_of_first: NDArray[np.float64],
+        source: NDArray[np.int_],
+    ) -> NDArray[np.bool_]:
+        """Whether a query is too dear; the arguments broadcast."""
+        is_other = source > 0
+        hardly_cheaper = log_cost - log_cost_of_first > self.model.log_ratio_limit[source]
+        then = np.where(is_other, log_cost_of_first, -np.inf)
+        excluded: NDArray[np.bool_] = (is_other & hardly_cheaper) | (
+            np.logaddexp(log_cost, then) > np.log(self.model.left)
+        )
+        return excluded

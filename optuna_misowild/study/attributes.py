@@ -1,0 +1,499 @@
+"""What trials record: written and read back one by one.
+
+It and :mod:`optuna_misowild.study.seed` are the only places that touch storage.
+
+All that the samplers know of a study is in its trials, so that any process that reads the same
+trials suggests the same.
+
+User attributes, which people see: ``source_index`` and ``cost``. System attributes, which
+workers exchange: when a trial has begun, the row of the initial design that it has taken, the
+parameters that it will suggest, the name of the attribute that holds its cost, where it is
+another, whether it was imported from another study, and the source index, where the objective has
+a user attribute of that name. All are plain numbers or text. They are checked when they are read:
+anybody who can write to the storage may have written anything there.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from numbers import Real
+import reprlib
+from typing import TYPE_CHECKING
+from typing import Any
+from typing import TypeGuard
+import zlib
+
+import numpy as np
+import optuna
+from optuna.trial import TrialState
+
+from optuna_misowild.study import clock
+
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from collections.abc import Sequence
+
+    from optuna.distributions import BaseDistribution
+    from optuna.study import Study
+    from optuna.trial import FrozenTrial
+
+
+logger = optuna.logging.get_logger("optuna.misowild")
+
+SOURCE_INDEX_ATTR = "source_index"
+COST_ATTR = "cost"  # Unless the user names another.
+PREFERRED_CONSTRAINT = "preferred_source"
+
+_SOURCE_KEY = "misowild:source_index"
+_ROW_KEY = "misowild:row"
+_TIMED_KEY = "misowild:timed"
+_COST_ATTR_KEY = "misowild:cost_attr"
+_THINKING_KEY = "misowild:thinking"
+_IMPORTED_KEY = "misowild:imported"
+_PARAMS_KEY = "misowild:params"
+_CHECKSUM_KEY = "misowild:checksum"  # Stands among the parameters.
+_MAX_ATTR_LENGTH = 2045  # Longer values fail on relational storages.
+_MAX_PARTS = 10_000
+_MAX_ROW = 2**31
+_LARGEST_FLOAT = float(np.finfo(np.float64).max)
+_LARGEST_COST = 1e100  # Sums, squares and ratios of costs must not overflow.
+_LEAST_COST = 1e-100  # What is less counts as 0.
+# A worker needs less than this from the start of a trial to its choice, unless its objective
+# takes its time before it suggests anything, or is dead.
+_DECISION_SECONDS = 60.0
+
+
+# Writing.
+
+
+def write_source(study: Study, trial: FrozenTrial, source: int, *, constrained: bool) -> None:
+    """Record the source of a finishing trial.
+
+    Args:
+        study: The study.
+        trial: The trial, still running.
+        source: Its source index.
+        constrained: Whether to say by a constraint if the source is not the preferred one, so
+            that ``study.best_trial`` means the preferred source.
+    """
+    storage, trial_id = study._storage, trial._trial_id
+    if SOURCE_INDEX_ATTR in trial.user_attrs:  # The objective's own, which means something else.
+        storage.set_trial_system_attr(trial_id, _SOURCE_KEY, source)
+    else:
+        storage.set_trial_user_attr(trial_id, SOURCE_INDEX_ATTR, source)
+    if constrained:
+        # Another sampler may just have set constraints of its own.
+        attrs = storage.get_trial_system_attrs(trial_id)
+        storage.set_trial_system_attr(trial_id, *_mark_of(attrs, source))
+
+
+def _mark_of(system_attrs: Mapping[str, Any], source: int) -> tuple[str, Any]:
+    """Return the system attribute that says whether a source is the preferred one."""
+    if hasattr(optuna.trial.Trial, "set_constraint"):
+        # What `Trial.set_constraint` writes in Optuna 5; it needs a live `Trial`.
+        return f"constraints:{PREFERRED_CONSTRAINT}", _violation(source)
+    # Optuna 4 keeps one list of unnamed constraints.
+    return "constraints", [*(system_attrs.get("constraints") or ()), _violation(source)]
+
+
+def imported_attrs(constraints: Mapping[str, Any], source: int | None) -> dict[str, Any]:
+    """Return the system attributes of a trial that is imported from another study.
+
+    Args:
+        constraints: The constraints of the user, as :func:`own_constraints` returns them.
+        source: Its source index, for the mark of :func:`write_source`; None for no mark.
+    """
+    marks = [] if source is None else [_mark_of(constraints, source)]
+    return {**constraints, **dict(marks), _IMPORTED_KEY: True}
+
+
+def _violation(source: int) -> float:
+    return 0.0 if source == 0 else 1.0
+
+
+def write_begin(study: Study, trial: FrozenTrial) -> None:
+    """Record when a trial begins."""
+    study._storage.set_trial_system_attr(trial._trial_id, clock.BEGUN_KEY, clock.now())
+
+
+def write_thinking(study: Study, trial: FrozenTrial, seconds: float) -> None:
+    """Record how long a trial has waited for its suggestion."""
+    study._storage.set_trial_system_attr(trial._trial_id, _THINKING_KEY, seconds)
+
+
+def write_duration_as_cost(study: Study, trial: FrozenTrial, cost_attr: str) -> None:
+    """Record the wall-clock time of a finishing trial, in seconds, as its cost.
+
+    Without the time that the sampler took to suggest it, which tells nothing of the source.
+    """
+    seconds = clock.seconds_since_begin(trial)
+    if seconds is None:
+        return
+    thinking = thinking_of(trial)
+    if thinking <= seconds:
+        seconds -= thinking
+    # Marked, so that seconds are never mixed with costs that an objective gives in its own unit.
+    study._storage.set_trial_system_attr(trial._trial_id, _TIMED_KEY, True)
+    study._storage.set_trial_user_attr(trial._trial_id, cost_attr, seconds)
+
+
+def write_cost_attr(study: Study, trial: FrozenTrial, cost_attr: str) -> None:
+    """Record which user attribute holds the cost of a trial, if it has not the usual name."""
+    if cost_attr != COST_ATTR:
+        study._storage.set_trial_system_attr(trial._trial_id, _COST_ATTR_KEY, cost_attr)
+
+
+def write_row(study: Study, trial: FrozenTrial, source: int, row: int) -> None:
+    """Record that a trial takes a row of the initial design on a source."""
+    study._storage.set_trial_system_attr(trial._trial_id, _ROW_KEY, [source, row])
+
+
+def write_params(
+    study: Study,
+    trial: FrozenTrial,
+    space: Mapping[str, BaseDistribution],
+    params: Mapping[str, Any],
+) -> None:
+    """Let other workers read what a trial will suggest, before its objective has asked.
+
+    Text that is too long for one attribute is written in parts. Who reads meanwhile may find
+    parts of two revisions, so the text says by a checksum whether it is whole; and the first
+    part, which tells how many there are, is written last.
+    """
+    internal = {name: float(space[name].to_internal_repr(params[name])) for name in params}
+    text = json.dumps({_CHECKSUM_KEY: _checksum(internal), **internal})
+    # The storage writes each part as JSON once more, which at most doubles it.
+    length = _MAX_ATTR_LENGTH // 2 - 10
+    parts = [text[start : start + length] for start in range(0, len(text), length)]
+    # With their number, since a revision may need fewer of them.
+    parts[0] = f"{len(parts)};{parts[0]}"
+    for i in reversed(range(len(parts))):
+        study._storage.set_trial_system_attr(trial._trial_id, f"{_PARAMS_KEY}:{i}", parts[i])
+
+
+def _checksum(params: Mapping[str, Any]) -> int:
+    return zlib.crc32(json.dumps(params).encode())
+
+
+def withdraw(study: Study, trial: FrozenTrial) -> None:
+    """Take back what a trial has announced, or has inherited from a lost one that it retries."""
+    attrs = study._storage.get_trial_system_attrs(trial._trial_id)
+    for key in (_ROW_KEY, f"{_PARAMS_KEY}:0", _THINKING_KEY):
+        if attrs.get(key) is not None:
+            study._storage.set_trial_system_attr(trial._trial_id, key, None)
+
+
+# Reading.
+
+
+def all_trials(study: Study) -> list[FrozenTrial]:
+    """Return all trials of a study, also where a pruner shows the sampler only some of them.
+
+    Their dates are local times without a time zone.
+    """
+    trials = study._storage.get_all_trials(study._study_id, deepcopy=False)
+    return [clock.in_local_time(trial) for trial in trials]
+
+
+def source_index_of(trial: FrozenTrial) -> int | None:
+    """Return the source index that a trial has recorded when it ended under a sampler of ours.
+
+    A user attribute of that name may be the user's own. It is ours if it agrees with the
+    constraint that :func:`write_source` records with it. A trial that has not suggested a source
+    has none, and index 0.
+    """
+    index = trial.system_attrs.get(_SOURCE_KEY)
+    if _is_integer(index, _MAX_ROW):
+        return index
+    index = trial.user_attrs.get(SOURCE_INDEX_ATTR)
+    if not _is_integer(index, _MAX_ROW):
+        return None
+    unnamed = trial.system_attrs.get("constraints")
+    last = unnamed[-1] if isinstance(unnamed, (list, tuple)) and unnamed else 0.0
+    violation = trial.system_attrs.get(f"constraints:{PREFERRED_CONSTRAINT}", last)
+    return index if violation == _violation(index) else None
+
+
+def read_row(study: Study, trial: FrozenTrial) -> tuple[int, int] | None:
+    """Return the (source, row) that a running trial has taken, or None."""
+    return _row_in(study._storage.get_trial_system_attrs(trial._trial_id))
+
+
+def row_of(trial: FrozenTrial) -> tuple[int, int] | None:
+    """Return the (source, row) that a trial has taken, or None."""
+    return _row_in(trial.system_attrs)
+
+
+def _row_in(system_attrs: Mapping[str, Any]) -> tuple[int, int] | None:
+    value = system_attrs.get(_ROW_KEY)
+    if isinstance(value, (list, tuple)) and len(value) == 2:
+        source, row = value
+        if _is_integer(source, _MAX_ROW) and _is_integer(row, _MAX_ROW):
+            return source, row
+    return None
+
+
+def _is_integer(value: Any, limit: int) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < limit
+
+
+def has_begun(trial: FrozenTrial) -> bool:
+    """Whether the worker of a trial has recorded anything: its choice, or a first parameter."""
+    return (
+        has_decided(trial)
+        or row_of(trial) is not None
+        or trial.system_attrs.get(f"{_PARAMS_KEY}:0") is not None
+    )
+
+
+def is_silent(trial: FrozenTrial) -> bool:
+    """Whether nothing is known of what a trial asks, or has asked before it failed."""
+    return (
+        trial.state != TrialState.COMPLETE
+        and not has_begun(trial)
+        and not trial.system_attrs.get("fixed_params")
+    )
+
+
+def is_undecided(trial: FrozenTrial) -> bool:
+    """Whether a trial has just been started and not recorded yet what it will do."""
+    return (
+        trial.state == TrialState.RUNNING
+        and is_silent(trial)
+        and trial.datetime_start is not None
+        and clock.age(trial) < _DECISION_SECONDS
+    )
+
+
+def has_decided(trial: FrozenTrial) -> bool:
+    """Whether what a running trial has recorded is its last word."""
+    return bool(trial.params) or trial.system_attrs.get(_THINKING_KEY) is not None
+
+
+def thinking_of(trial: FrozenTrial) -> float:
+    """Return for how many seconds the sampler has thought about a trial, as far as is known."""
+    seconds = trial.system_attrs.get(_THINKING_KEY)
+    return seconds if isinstance(seconds, float) and _is_seconds(seconds) else 0.0
+
+
+def was_killed(trial: FrozenTrial) -> bool:
+    """Whether a trial was begun by a sampler of ours and failed without ending under one.
+
+    That is what Optuna leaves when a worker's heartbeat has stopped.
+    """
+    begun = has_decided(trial) and _THINKING_KEY in trial.system_attrs
+    return (
+        trial.state == TrialState.FAIL
+        and (begun or row_of(trial) is not None or bool(_announced(trial.system_attrs)))
+        and source_index_of(trial) is None
+    )
+
+
+def is_imported(trial: FrozenTrial) -> bool:
+    """Whether a trial ran in another study: nothing was paid for it in this one."""
+    return trial.system_attrs.get(_IMPORTED_KEY) is True
+
+
+def imported_first(trials: Sequence[FrozenTrial]) -> list[FrozenTrial]:
+    """Return trials in the order in which they ran: those of another study did so before."""
+    imported = [trial for trial in trials if is_imported(trial)]
+    return [*imported, *(t for t in trials if not is_imported(t))] if imported else list(trials)
+
+
+def is_timed(trial: FrozenTrial) -> bool:
+    """Whether the cost of a trial is its time, taken by a sampler of ours."""
+    return trial.system_attrs.get(_TIMED_KEY) is True
+
+
+def recorded_cost_attr(trials: Sequence[FrozenTrial]) -> str:
+    """Return the user attribute that holds the costs, by the last trial of a sampler of ours."""
+    ours = (trial for trial in reversed(trials) if source_index_of(trial) is not None)
+    name = next((trial.system_attrs.get(_COST_ATTR_KEY) for trial in ours), None)
+    return name if isinstance(name, str) and name else COST_ATTR
+
+
+def heartbeat_interval(study: Study) -> float | None:
+    """Return the seconds between two signs of life of a worker, or None if there are none."""
+    interval = getattr(study._storage, "get_heartbeat_interval", None)
+    return None if interval is None else interval()
+
+
+def stale_trial_ids(study: Study) -> set[int]:
+    """Return the ids of running trials whose heartbeat has stopped."""
+    return set(study._storage._get_stale_trial_ids(study._study_id))  # type: ignore[attr-defined]
+
+
+def params_of(trial: FrozenTrial, space: Mapping[str, BaseDistribution]) -> dict[str, Any]:
+    """Return the parameters of a trial, including those that a running one will suggest."""
+    if trial.state != TrialState.RUNNING:
+        return trial.params
+    announced = {
+        name: space[name].to_external_repr(value)
+        for name, value in _announced(trial.system_attrs).items()
+        if name in space and space[name]._contains(value)
+    }
+    return {**announced, **enqueued_params(trial), **trial.params}
+
+
+def enqueued_params(trial: FrozenTrial) -> dict[str, Any]:
+    """Return the parameters that a trial was enqueued with."""
+    fixed = trial.system_attrs.get("fixed_params")
+    return dict(fixed) if isinstance(fixed, dict) else {}
+
+
+def _announced(system_attrs: Mapping[str, Any]) -> dict[str, float]:
+    try:
+        n_parts, first = system_attrs[f"{_PARAMS_KEY}:0"].split(";", 1)
+        if int(n_parts) > _MAX_PARTS:
+            return {}
+        others = [system_attrs[f"{_PARAMS_KEY}:{i}"] for i in range(1, int(n_parts))]
+        params = json.loads("".join([first, *others]))
+        # Version 0.1.0 writes no checksum, and the first of several parts first.
+        is_whole = int(n_parts) == 1 or system_attrs.get(_THINKING_KEY) is not None
+        if _CHECKSUM_KEY in params:
+            is_whole = params.pop(_CHECKSUM_KEY) == _checksum(params)
+    except (KeyError, AttributeError, TypeError, ValueError, RecursionError):
+        # None yet, or another worker is in the midst of writing them.
+        return {}
+    if not isinstance(params, dict) or not is_whole:
+        return {}
+    return {
+        name: float(value)
+        for name, value in params.items()
+        if isinstance(value, (int, float)) and abs(value) <= _LARGEST_FLOAT
+    }
+
+
+def malformed(trial: FrozenTrial) -> str | None:
+    """Return which records of a trial make no sense and are skipped, or None."""
+    attrs = trial.system_attrs
+    wrong = []
+    if attrs.get(_ROW_KEY) is not None and row_of(trial) is None:
+        wrong.append(_ROW_KEY)
+    # What is half-written is nothing to warn of: another worker may be at it.
+    first = attrs.get(f"{_PARAMS_KEY}:0")
+    whole = not isinstance(first, str) or first.startswith("1;") or ";" not in first
+    if first is not None and whole and not _announced(attrs):
+        wrong.append(f"{_PARAMS_KEY}:0")
+    thinking = attrs.get(_THINKING_KEY)
+    if thinking is not None and not _is_seconds(thinking):
+        wrong.append(_THINKING_KEY)
+    if _SOURCE_KEY in attrs and not _is_integer(attrs[_SOURCE_KEY], _MAX_ROW):
+        wrong.append(_SOURCE_KEY)
+    wrong += [key for key in (_TIMED_KEY, _IMPORTED_KEY) if attrs.get(key, True) is not True]
+    if attrs.get(clock.BEGUN_KEY) is not None and clock.begin_of(trial) is None:
+        wrong.append(clock.BEGUN_KEY)
+    if not wrong:
+        return None
+    said = ", ".join(f"{key!r} = {short(attrs[key])}" for key in wrong)
+    return f"Trial {trial.number} has system attributes that are malformed and skipped: {said}."
+
+
+def _is_seconds(value: Any) -> bool:
+    return isinstance(value, float) and 0.0 <= value <= _LARGEST_COST
+
+
+def short(value: Any) -> str:
+    """Return the repr of a value, cut off where it is long."""
+    text = reprlib.repr(value)
+    return text if len(text) <= 100 else f"{text[:100]}..."
+
+
+def malformed_cost(trial: FrozenTrial, cost_attr: str) -> str | None:
+    """Return why the cost that a trial has recorded cannot be used, or None."""
+    if cost_attr not in trial.user_attrs:
+        return None
+    value = trial.user_attrs[cost_attr]
+    if isinstance(value, bool) or not isinstance(value, Real):
+        problem = f"a {type(value).__name__}"
+    elif value < 0:
+        problem = "negative"
+    elif not _as_float(value) <= _LARGEST_COST:
+        problem = "not finite" if not value < math.inf else "too large"
+    else:
+        return None
+    return (
+        f"Trial {trial.number} has the user attribute {cost_attr!r} = {short(value)}, which is "
+        f"{problem}. Its cost is taken as unknown; it must be a finite number, 0 or more."
+    )
+
+
+def _as_float(value: Real) -> float:
+    """Return a number as one of Python's: NumPy's warn where they meet a larger one."""
+    try:
+        return float(value)
+    except OverflowError:  # Of an integer that no float is as large as.
+        return math.inf
+
+
+def has_own_unit(trials: Sequence[FrozenTrial], cost_attr: str) -> bool:
+    """Whether the objective records costs itself, so that seconds would be another unit.
+
+    That is so if at least half of the completed trials with a usable cost have one that no clock
+    of ours has taken; of all trials, while none is completed. Imported trials do not tell.
+    """
+    usable = [
+        trial
+        for trial in trials
+        if cost_attr in trial.user_attrs
+        and malformed_cost(trial, cost_attr) is None
+        and not is_imported(trial)
+    ]
+    usable = [t for t in usable if t.state == TrialState.COMPLETE] or usable
+    n_timed = sum(is_timed(trial) for trial in usable)
+    return len(usable) > 0 and 2 * n_timed <= len(usable)
+
+
+def costs(trials: Sequence[FrozenTrial], cost_attr: str) -> list[float]:
+    """Return what each finished trial has cost; NaN where it is unknown or still running."""
+    own_unit = has_own_unit(trials, cost_attr)
+    return [_cost(trial, cost_attr, own_unit) for trial in trials]
+
+
+def paid(trials: Sequence[FrozenTrial], cost_attr: str) -> list[float]:
+    """Return what each trial has cost this study; NaN also where it was imported."""
+    known = zip(trials, costs(trials, cost_attr), strict=True)
+    return [math.nan if is_imported(trial) else cost for trial, cost in known]
+
+
+def _cost(trial: FrozenTrial, cost_attr: str, own_unit: bool) -> float:
+    if not trial.state.is_finished():
+        return math.nan
+    if cost_attr in trial.user_attrs:
+        if own_unit and is_timed(trial):
+            return math.nan
+        if malformed_cost(trial, cost_attr) is not None:
+            return math.nan
+        cost = float(trial.user_attrs[cost_attr])
+        return cost if cost >= _LEAST_COST else 0.0
+    if own_unit or trial.datetime_start is None or trial.datetime_complete is None:
+        return math.nan
+    if was_killed(trial):  # Nobody knows when: it was noticed later.
+        return math.nan
+    # `create_trial` gives both dates at once: a duration of 0 was not measured.
+    seconds = (trial.datetime_complete - trial.datetime_start).total_seconds()
+    return seconds if seconds > 0.0 else math.nan
+
+
+def is_feasible(trial: FrozenTrial, source: str) -> bool:
+    """Whether a trial meets the constraints of the user; ``source`` is the parameter's name."""
+    named = own_constraints(trial, source)
+    unnamed = named.pop("constraints", [])
+    return all(isinstance(v, (int, float)) and v <= 0.0 for v in [*named.values(), *unnamed])
+
+
+def own_constraints(trial: FrozenTrial, source: str) -> dict[str, Any]:
+    """Return the system attributes that hold the constraints of the user, without our mark."""
+    attrs = trial.system_attrs
+    named = {k: v for k, v in attrs.items() if k.startswith("constraints:")}
+    is_named = named.pop(f"constraints:{PREFERRED_CONSTRAINT}", None) is not None
+    unnamed = attrs.get("constraints")
+    unnamed = list(unnamed) if isinstance(unnamed, (list, tuple)) else []
+    # Where ours has no name it is the last one, see `write_source`.
+    index = source_index_of(trial)
+    if index is not None and source in trial.params and not is_named:
+        if unnamed[-1:] == [_violation(index)]:
+            unnamed.pop()
+    return {**named, "constraints": unnamed} if unnamed else named

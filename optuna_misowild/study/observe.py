@@ -1,0 +1,309 @@
+"""The trials of a study as observations: what the methods learn from.
+
+Each trial is read once (:func:`read`), and then seen over the search space, or without
+locations for the initial design.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+import math
+from typing import TYPE_CHECKING
+from typing import Any
+
+import numpy as np
+from optuna.study import StudyDirection
+from optuna.trial import TrialState
+
+from optuna_misowild.methods.base import Observations
+from optuna_misowild.optim.domain import distances
+from optuna_misowild.study import attributes
+from optuna_misowild.study.space import coordinate
+from optuna_misowild.study.space import domain_of
+from optuna_misowild.study.space import is_within
+
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from collections.abc import Collection
+    from collections.abc import Mapping
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+    from optuna.distributions import BaseDistribution
+    from optuna.study import Study
+    from optuna.trial import FrozenTrial
+
+    from optuna_misowild.study.source_parameter import Sources
+
+
+# Squares of values are computed: larger ones than this are measured in a unit of their own.
+_LARGEST_VALUE = 1e100
+# Two trials that lost their worker this close to each other, in units of √d, may have killed it.
+_SAME_CAUSE = 0.05
+
+
+@dataclass(frozen=True)
+class History:
+    """What the trials of a study tell, wherever they lie in the search space.
+
+    Trials that tell nothing are left out, and imported ones come first.
+
+    Attributes:
+        trials: The trials, n of them.
+        params: Their parameters, including those that a running one will suggest.
+        number: Their numbers, shape (n,).
+        source: Their sources, shape (n,); −1 for one that is none of the present ones.
+        design_source: The same, but a trial that has not suggested a source counts for the one
+            whose row of the initial design it has taken, rather than as a full evaluation.
+        row: Row of the initial design that they hold, shape (n,); −1 for none.
+        y: Values in the minimised sense, shape (n,), possibly infinite; NaN where there is none.
+        cost: Samples of the cost surface, shape (n,); NaN where there is none.
+        running: Whether they are running, shape (n,).
+        imported: Whether they are imported, shape (n,).
+        lost: Whether their worker is gone, shape (n,). Such trials tell nothing, unless two of
+            them were close to each other: then they count as failed.
+        sources: The sources of the study.
+        spent: Total cost of the study so far, including trials that tell nothing.
+        initial_spent: Cost of the initial design.
+    """
+
+    trials: Sequence[FrozenTrial]
+    params: Sequence[Mapping[str, Any]]
+    number: NDArray[np.int_]
+    source: NDArray[np.int_]
+    design_source: NDArray[np.int_]
+    row: NDArray[np.int_]
+    y: NDArray[np.float64]
+    cost: NDArray[np.float64]
+    running: NDArray[np.bool_]
+    imported: NDArray[np.bool_]
+    lost: NDArray[np.bool_]
+    sources: Sources
+    spent: float
+    initial_spent: float
+
+    def over(self, space: Mapping[str, BaseDistribution], budget: float | None) -> Observations:
+        """Return what the trials tell over a search space.
+
+        Args:
+            space: The search space without the source parameter. Trials that lack one of its
+                parameters, or have it outside its range, have no row in the result, but their
+                costs count.
+            budget: The total cost that may be spent, or None.
+        """
+        axes = [(name, dist, coordinate(dist)) for name, dist in space.items()]
+        locations = [
+            _location(axes, params, trial.distributions)
+            for trial, params in zip(self.trials, self.params, strict=True)
+        ]
+        placed = np.array([location is not None for location in locations], dtype=bool)
+        X = np.array(
+            [[math.nan] * len(axes) if location is None else location for location in locations],
+            dtype=float,
+        ).reshape(len(locations), len(axes))
+        categorical = domain_of(space).categorical
+        return self._observations(X, self.source, placed, categorical, budget)
+
+    def of_design(self, budget: float | None) -> Observations:
+        """Return what the trials tell to the initial design, without locations."""
+        n = len(self.trials)
+        everywhere = np.ones(n, dtype=bool)
+        return self._observations(
+            np.empty((n, 0)), self.design_source, everywhere, np.empty(0, dtype=bool), budget
+        )
+
+    def _observations(
+        self,
+        X: NDArray[np.float64],
+        source: NDArray[np.int_],
+        placed: NDArray[np.bool_],
+        categorical: NDArray[np.bool_],
+        budget: float | None,
+    ) -> Observations:
+        kept = np.flatnonzero(placed & (source >= 0))
+        X, source, row, lost = X[kept], source[kept], self.row[kept], self.lost[kept]
+        y, unit = _in_range(_clip_infinite(self.y[kept], source))
+        keep = ~lost | _is_repeated(X, source, row, lost, categorical)
+        kept = kept[keep]
+        return Observations(
+            X=X[keep],
+            source=source[keep],
+            y=y[keep],
+            cost=self.cost[kept],
+            pending=self.running[kept] & ~self.lost[kept],
+            trial=self.number[kept],
+            row=row[keep],
+            n_sources=len(self.sources),
+            queryable=self.sources.queryable,
+            spent=self.spent,
+            budget=budget,
+            initial_spent=self.initial_spent,
+            n_imported=int(self.imported[kept].sum()),
+            unit=unit,
+        )
+
+
+def read(
+    study: Study,
+    trials: Sequence[FrozenTrial],
+    *,
+    sources: Sources,
+    space: Mapping[str, BaseDistribution],
+    cost_attr: str,
+    exclude: int | None = None,
+    lost: Collection[int] = (),
+) -> History:
+    """Read the trials of a study.
+
+    Args:
+        study: The study, which gives the direction.
+        trials: Its trials.
+        sources: Its sources.
+        space: The search space without the source parameter, which tells the parameters of
+            running trials.
+        cost_attr: The user attribute that holds the cost.
+        exclude: Number of the trial that asks, which is left out.
+        lost: Numbers of the trials whose worker is gone.
+    """
+    full_space: dict[str, BaseDistribution] = dict(space)
+    if sources.distribution is not None:
+        full_space[sources.name] = sources.distribution
+    trials = attributes.imported_first(trials)
+    direction = study.direction
+    kept: list[tuple[FrozenTrial, dict[str, Any], int, float]] = []
+    spent = initial_spent = 0.0
+    for trial, cost in zip(trials, attributes.costs(trials, cost_attr), strict=True):
+        if trial.number == exclude or trial.state == TrialState.WAITING:
+            continue
+        slot = attributes.row_of(trial)
+        if math.isfinite(cost) and not attributes.is_imported(trial):
+            spent += cost
+            initial_spent += cost if slot is not None else 0.0
+        if not attributes.is_silent(trial):
+            params = attributes.params_of(trial, full_space)
+            kept.append((trial, params, -1 if slot is None else slot[1], cost))
+
+    def source_index(trial: FrozenTrial, params: dict[str, Any], by_slot: bool) -> int:
+        index = source_of(trial, params, sources, by_slot=by_slot)
+        return -1 if index is None else index
+
+    source = [source_index(trial, params, False) for trial, params, *_ in kept]
+    design_source = [
+        index if sources.name in params else source_index(trial, params, True)
+        for index, (trial, params, *_) in zip(source, kept, strict=True)
+    ]
+    number = [trial.number for trial, *_ in kept]
+    return History(
+        trials=[trial for trial, *_ in kept],
+        params=[params for _, params, *_ in kept],
+        number=np.array(number, dtype=int),
+        source=np.array(source, dtype=int),
+        design_source=np.array(design_source, dtype=int),
+        row=np.array([row for *_, row, _ in kept], dtype=int),
+        y=np.array([_value(trial, direction) for trial, *_ in kept], dtype=float),
+        # A pruned or crashed trial has paid for a part only: no sample of the cost surface.
+        cost=np.array(
+            [c if _is_full_evaluation(t, cost_attr) else math.nan for t, *_, c in kept],
+            dtype=float,
+        ),
+        running=np.array([t.state == TrialState.RUNNING for t, *_ in kept], dtype=bool),
+        imported=np.array([attributes.is_imported(t) for t, *_ in kept], dtype=bool),
+        lost=np.array([n in lost for n in number], dtype=bool),
+        sources=sources,
+        spent=spent,
+        initial_spent=initial_spent,
+    )
+
+
+def source_of(
+    trial: FrozenTrial, params: Mapping[str, Any], sources: Sources, *, by_slot: bool
+) -> int | None:
+    """Return the source index of a trial, or None if its source is none of the present ones."""
+    slot = attributes.row_of(trial) if sources.name not in params else None
+    if slot is not None:
+        if by_slot or trial.state == TrialState.RUNNING:
+            return min(slot[0], len(sources) - 1)
+    return sources.of_trial(params)
+
+
+def _location(
+    axes: Sequence[tuple[str, BaseDistribution, Callable[[Any], float]]],
+    params: Mapping[str, Any],
+    own: Mapping[str, BaseDistribution],
+) -> list[float] | None:
+    """Return the coordinates of a trial, or None if it has no place in the space.
+
+    The space is given by name, distribution and coordinate function of each parameter.
+    Parameters may be missing or of another kind, in trials that were enqueued, or failed; or
+    outside the present range if their own was another. Values outside their own range, which
+    only enqueued ones can have, are clipped.
+    """
+    location = []
+    try:
+        for name, distribution, to_unit in axes:
+            value = params[name]
+            changed = own.get(name, distribution) != distribution
+            if changed and not is_within(distribution, value):
+                return None
+            location.append(to_unit(value))
+    except (KeyError, TypeError, ValueError, OverflowError):
+        return None
+    return location if all(map(math.isfinite, location)) else None
+
+
+def _value(trial: FrozenTrial, direction: StudyDirection) -> float:
+    if trial.state != TrialState.COMPLETE or trial.value is None:
+        return math.nan
+    return -trial.value if direction == StudyDirection.MAXIMIZE else trial.value
+
+
+def _is_full_evaluation(trial: FrozenTrial, cost_attr: str) -> bool:
+    if trial.state == TrialState.FAIL:
+        return cost_attr in trial.user_attrs and not attributes.is_timed(trial)
+    return trial.state == TrialState.COMPLETE
+
+
+def _clip_infinite(y: NDArray[np.float64], source: NDArray[np.int_]) -> NDArray[np.float64]:
+    """Replace ±inf by the worst finite value of the same source, else of any."""
+    infinite = np.isinf(y)
+    if not infinite.any():
+        return y
+    finite = np.isfinite(y)
+    y = y.copy()
+    for s in np.unique(source[infinite]):
+        same = finite & (source == s)
+        pool = same if same.any() else finite
+        y[infinite & (source == s)] = y[pool].max() if pool.any() else 0.0
+    return y
+
+
+def _in_range(y: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+    """Return the values in a unit in which their squares do not overflow, and that unit."""
+    largest = float(np.abs(y[np.isfinite(y)]).max(initial=0.0))
+    if largest <= _LARGEST_VALUE:
+        return y, 1.0
+    return y / largest, largest
+
+
+def _is_repeated(
+    X: NDArray[np.float64],
+    source: NDArray[np.int_],
+    row: NDArray[np.int_],
+    is_lost: NDArray[np.bool_],
+    categorical: NDArray[np.bool_],
+) -> NDArray[np.bool_]:
+    """Return which of the lost trials have another lost one of the same source close to them.
+
+    Without locations, at the same row of the initial design.
+    """
+    result = np.zeros(len(X), dtype=bool)
+    index = np.flatnonzero(is_lost)
+    for i in index:
+        others = index[(index != i) & (source[index] == source[i])]
+        if X.shape[1]:
+            distance = distances(X[others], X[[i]], categorical)
+            result[i] = (distance <= _SAME_CAUSE * math.sqrt(X.shape[1])).any()
+        else:
+            result[i] = row[i] >= 0 and (row[others] == row[i]).any()
+    return result

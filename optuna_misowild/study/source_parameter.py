@@ -1,0 +1,153 @@
+"""The categorical parameter that names the sources, and their order: 0 is the preferred one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+from typing import TYPE_CHECKING
+from typing import Any
+
+from optuna.distributions import CategoricalDistribution
+
+from optuna_misowild.study.space import choice_index
+from optuna_misowild.study.space import distinct_choices
+from optuna_misowild.study.space import plain_indices
+
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from collections.abc import Sequence
+
+    from optuna.distributions import BaseDistribution
+    from optuna.trial import FrozenTrial
+
+
+class _Default(Enum):
+    """Tells "the first choice" from ``None``, which may be a choice itself."""
+
+    FIRST = "the first choice"
+
+    def __repr__(self) -> str:
+        return f"<{self.value}>"
+
+
+FIRST = _Default.FIRST
+
+
+@dataclass(frozen=True)
+class Sources:
+    """The sources of a study.
+
+    Attributes:
+        name: Name of the categorical parameter.
+        distribution: Its distribution, or None for a study without it, which has one source.
+        order: Indices of the choices, the preferred one first. Of choices that Optuna cannot
+            tell apart, such as 1 and True, only the first is a source.
+        queryable: Indices into ``order`` of the sources that may be queried.
+    """
+
+    name: str
+    distribution: CategoricalDistribution | None
+    order: tuple[int, ...]
+    queryable: tuple[int, ...]
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    @property
+    def choices(self) -> tuple[Any, ...]:
+        """The choices, the preferred one first; (None,) for a study without the parameter."""
+        if self.distribution is None:
+            return (None,)
+        return tuple(self.distribution.choices[i] for i in self.order)
+
+    def index_of(self, choice: Any) -> int:
+        """Return the source index of a choice.
+
+        Raises:
+            ValueError: If it is not a choice.
+        """
+        if self.distribution is None:
+            return 0
+        return self.order.index(choice_index(self.distribution, self._plain_indices, choice))
+
+    @cached_property
+    def _plain_indices(self) -> dict[Any, int]:
+        """Made once: choices are looked up for every trial."""
+        assert self.distribution is not None
+        return plain_indices(self.distribution)
+
+    def of_trial(self, params: Mapping[str, Any]) -> int | None:
+        """Return the source index of a trial's parameters.
+
+        A trial without the parameter is a full evaluation, of source 0. None means that its
+        choice is none of the present ones.
+        """
+        if self.distribution is None or self.name not in params:
+            return 0
+        try:
+            return self.index_of(params[self.name])
+        except ValueError:
+            return None
+
+
+def sources_of(
+    name: str,
+    distribution: BaseDistribution | None,
+    preferred_source: Any,
+    query_sources: Sequence[Any] | None,
+) -> Sources:
+    """Return the sources that a parameter defines.
+
+    Args:
+        name: Name of the parameter.
+        distribution: Its distribution, or None if no trial has it.
+        preferred_source: The preferred choice; ``FIRST`` for the first one, and so is None
+            where it is no choice.
+        query_sources: The choices that may be queried; None for all.
+
+    Raises:
+        ValueError: If the parameter is not categorical, or a named source is not a choice.
+    """
+    if distribution is None:
+        return Sources(name, None, (0,), (0,))
+    if not isinstance(distribution, CategoricalDistribution):
+        raise ValueError(
+            f"The source parameter {name!r} must be suggested with `suggest_categorical`, but "
+            f"its distribution is {distribution}. Rename the parameter, or give the name of the "
+            "categorical one with `source=...`."
+        )
+
+    def position(argument: str, choice: Any) -> int:
+        try:
+            return int(distribution.to_internal_repr(choice))
+        except ValueError:
+            raise ValueError(
+                f"`{argument}` has {choice!r}, which is not a choice of the source parameter "
+                f"{name!r}: {list(distribution.choices)}."
+            ) from None
+
+    if preferred_source is None and None not in distribution.choices:
+        preferred_source = FIRST
+    preferred = 0 if preferred_source is FIRST else position("preferred_source", preferred_source)
+    order = (preferred, *(i for i in distinct_choices(distribution) if i != preferred))
+    if query_sources is None:
+        return Sources(name, distribution, order, tuple(range(len(order))))
+    allowed = {position("query_sources", choice) for choice in query_sources}
+    if preferred not in allowed:
+        raise ValueError(
+            f"`query_sources` must contain the preferred source "
+            f"{distribution.choices[preferred]!r}, but got {list(query_sources)}."
+        )
+    return Sources(
+        name, distribution, order, tuple(i for i, k in enumerate(order) if k in allowed)
+    )
+
+
+def latest_distribution(name: str, trials: Sequence[FrozenTrial]) -> BaseDistribution | None:
+    """Return the distribution of the source parameter in the latest trial that has it."""
+    for trial in reversed(trials):
+        if name in trial.distributions:
+            return trial.distributions[name]
+    return None
