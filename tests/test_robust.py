@@ -14,10 +14,10 @@ from robust_observations import example
 from robust_observations import objective
 from robust_observations import observe
 
-from optuna_misowild.methods import robust_fit
 from optuna_misowild.methods.base import Observations
 from optuna_misowild.methods.base import Proposal
 from optuna_misowild.methods.robust import RobustMethod
+from optuna_misowild.methods.robust import fit
 from optuna_misowild.optim.domain import Domain
 
 
@@ -73,9 +73,9 @@ def test_what_is_remembered_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> 
     propose(example(n=42))
     expected = propose(example(n=43))
     for module, name in (
-        (robust_fit, "_fit_from_defaults"),
-        (robust_fit, "_found_from_defaults"),
-        (robust_fit, "_fit_single"),
+        (fit, "_fit_from_defaults"),
+        (fit, "_fit_costs"),
+        (fit, "_fit_single"),
     ):
         monkeypatch.setattr(module, name, getattr(module, name).__wrapped__)
     again = propose(example(n=43))

@@ -13,9 +13,9 @@ from robust_observations import METHOD
 from robust_observations import objective
 from robust_observations import observe
 
-from optuna_misowild.methods import robust
 from optuna_misowild.methods.base import Observations
 from optuna_misowild.methods.robust import RobustMethod
+from optuna_misowild.methods.robust import method as robust
 from optuna_misowild.methods.robust.model import RobustAcquisition
 from optuna_misowild.methods.robust.model import RobustModel
 from optuna_misowild.optim.domain import Domain

@@ -35,8 +35,8 @@ def study_seed(study: Study) -> int:
         return int(seed)
     if seed is not None:
         attributes.logger.warning(
-            f"The study has the system attribute {_SEED_KEY!r} = {attributes.short(seed)}, which is "
-            "no seed. It is replaced."
+            f"The study has the system attribute {_SEED_KEY!r} = {attributes.short(seed)}, which "
+            "is no seed. It is replaced."
         )
     entropy = None  # Nobody else draws if nothing runs.
     if running:
