@@ -27,7 +27,9 @@ from optuna_misowild.methods.exploration import least_known
 from optuna_misowild.methods.outliers import clip_outliers
 from optuna_misowild.methods.spending import best_payable
 from optuna_misowild.methods.spending import spending_limit
-from optuna_misowild.optim.acquisition import chain
+from optuna_misowild.optim.acquisition import Field
+from optuna_misowild.optim.acquisition import SourceAcquisition
+from optuna_misowild.optim.acquisition import apply
 from optuna_misowild.optim.acquisition import cooling_exponent
 from optuna_misowild.optim.acquisition import log_ei
 from optuna_misowild.optim.domain import DUPLICATE
@@ -312,29 +314,22 @@ class CostCoolingModel:
 
 
 @dataclass(frozen=True)
-class _Acquisition:
+class _Acquisition(SourceAcquisition):
     """log EI(x) + log E[c(x)^−α], the cost being lognormal; −inf where it cannot be paid."""
 
     model: CostCoolingModel
     sources: tuple[int, ...] = (0,)
 
-    def values(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+    def evaluate(
+        self, X: NDArray[np.float64], sources: NDArray[np.int_], *, gradient: bool
+    ) -> Field:
         model = self.model
-        improvement = log_ei(*model.objective.predict(X), model.incumbent)
-        power, _ = model.cost.log_expected_power(X, -model.alpha)
-        value = improvement.value + power
-        return np.where(model.is_excluded(X, 0), -np.inf, value)[:, None]
-
-    def value_and_gradient(
-        self, X: NDArray[np.float64], source: NDArray[np.int_]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        model = self.model
-        p = model.objective.posterior(X, gradient=True)
-        improvement = log_ei(p.mean, p.variance, model.incumbent)
-        power, dpower = model.cost.log_expected_power(X, -model.alpha, gradient=True)
-        gradient = chain(improvement.partials, p.d_mean, p.d_variance) + dpower
-        value = improvement.value + power
-        return np.where(model.is_excluded(X, 0), -np.inf, value), gradient
+        p = model.objective.posterior(X, gradient=gradient)
+        mean, variance = Field(p.mean, p.d_mean), Field(p.variance, p.d_variance)
+        improvement = apply(log_ei, mean, variance, best=model.incumbent)
+        power = Field(*model.cost.log_expected_power(X, -model.alpha, gradient=gradient))
+        value = (improvement + power).excluded(model.is_excluded(X, 0))
+        return Field(value.value[:, None], value.gradient[:, None])
 
 
 def _only_preferred(source: int) -> None:
