@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from optuna_misowild.figure_data import FigureData
 from optuna_misowild.methods import arguments
 from optuna_misowild.note import note_of
 from optuna_misowild.study.attributes import logger
@@ -13,7 +14,6 @@ from optuna_misowild.visualization.acquisition import acquisition_figure
 from optuna_misowild.visualization.cost_history import cost_history_figure
 from optuna_misowild.visualization.cost_model import cost_model_figure
 from optuna_misowild.visualization.discrepancy import discrepancy_figure
-from optuna_misowild.visualization.look import Look
 from optuna_misowild.visualization.objective_model import objective_model_figure
 from optuna_misowild.visualization.source_usage import source_usage_figure
 from optuna_misowild.visualization.source_worth import source_worth_figure
@@ -55,12 +55,12 @@ def publish(study: Study, *, sampler: MethodSampler | None = None) -> None:
     _require()
     import optuna_dashboard
 
-    look = Look(study, sampler)
+    data = FigureData(study, sampler)
     for name, figure_of in FIGURES.items():
         # The page gives each figure a frame, and cuts off what is larger.
-        figure = figure_of(look).update_layout(width=None, height=None)
+        figure = figure_of(data).update_layout(width=None, height=None)
         optuna_dashboard.save_plotly_graph_object(study, figure, graph_object_id=name)
-    note = note_of(look, before=optuna_dashboard.get_note(study))
+    note = note_of(data, before=optuna_dashboard.get_note(study))
     optuna_dashboard.save_note(study, note)
 
 

@@ -9,41 +9,41 @@ from typing import Any
 
 from optuna.trial import TrialState
 
-from optuna_misowild.visualization.source_worth import source_worths
+from optuna_misowild.worth import source_worths
 
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from optuna_misowild.visualization.look import Look
+    from optuna_misowild.figure_data import FigureData
 
 
 HEADING = "## Sources and costs"
 
 
-def note_of(look: Look, *, before: str = "") -> str:
+def note_of(data: FigureData, *, before: str = "") -> str:
     """Return the note on a study.
 
     Args:
-        look: The study.
+        data: The study.
         before: The note that it has; what stands above our heading is kept.
     """
     kept = before.split(HEADING)[0].rstrip()
     parts = [kept] if kept else []
-    parts += [HEADING, _sources(look), _spent(look), _recommendation(look), _best(look)]
+    parts += [HEADING, _sources(data), _spent(data), _recommendation(data), _best(data)]
     parts.append("*Written by optuna_misowild. What you write above the heading is kept.*")
     return "\n\n".join(parts) + "\n"
 
 
-def _sources(look: Look) -> str:
+def _sources(data: FigureData) -> str:
     lines = ["| source | queries | cost | share | best value | verdict |"]
     lines.append("|---|--:|--:|--:|--:|---|")
-    worths = source_worths(look) if look.valued and look.model is not None else {}
-    best_of = max if look.is_maximised else min
-    for source, label in enumerate(look.labels):
-        own = [query for query in look.queries if query.source == source]
+    worths = source_worths(data) if data.valued and data.model is not None else {}
+    best_of = max if data.is_maximised else min
+    for source, label in enumerate(data.labels):
+        own = [query for query in data.queries if query.source == source]
         cost = math.fsum(query.paid for query in own)
-        share = f"{cost / look.view.spent:.0%}" if look.view.spent > 0.0 else ""
+        share = f"{cost / data.view.spent:.0%}" if data.view.spent > 0.0 else ""
         values = [q.value for q in own if math.isfinite(q.value) and q.feasible]
         best = f"{best_of(values):.6g}" if values else ""
         verdict = worths[source].verdict if source > 0 and source in worths else ""
@@ -52,22 +52,22 @@ def _sources(look: Look) -> str:
     return "\n".join(lines)
 
 
-def _spent(look: Look) -> str:
-    states = Counter(trial.state for trial in look.view.trials)
+def _spent(data: FigureData) -> str:
+    states = Counter(trial.state for trial in data.view.trials)
     counts = ", ".join(f"{states[s]} {s.name.lower()}" for s in TrialState if states[s])
-    budget = look.view.settings.budget
-    of_budget = f" of {budget:g} ({look.view.spent / budget:.0%})" if budget is not None else ""
+    budget = data.view.settings.budget
+    of_budget = f" of {budget:g} ({data.view.spent / budget:.0%})" if budget is not None else ""
     return (
-        f"**Spent:** {look.view.spent:.4g}{of_budget}{look.cost_unit} by {counts or 'no'} trials."
+        f"**Spent:** {data.view.spent:.4g}{of_budget}{data.cost_unit} by {counts or 'no'} trials."
     )
 
 
-def _recommendation(look: Look) -> str:
-    recommendation = look.recommendation
+def _recommendation(data: FigureData) -> str:
+    recommendation = data.recommendation
     if recommendation is None:
         return "**Recommended:** nothing yet."
     params = _text(recommendation.params)
-    preferred = _escape(look.labels[0])
+    preferred = _escape(data.labels[0])
     if recommendation.verified:
         how = f"verified on {preferred}: {recommendation.value:.6g}"
     else:
@@ -76,12 +76,12 @@ def _recommendation(look: Look) -> str:
     return f"**Recommended:** {params}; {how}; {expected}."
 
 
-def _best(look: Look) -> str:
-    preferred = _escape(look.labels[0])
-    if not look.best_verified:
+def _best(data: FigureData) -> str:
+    preferred = _escape(data.labels[0])
+    if not data.best_verified:
         return f"**Best verified:** nothing on {preferred} yet."
-    best = look.best_verified[-1]
-    params = {k: v for k, v in best.trial.params.items() if k != look.view.sources.name}
+    best = data.best_verified[-1]
+    params = {k: v for k, v in best.trial.params.items() if k != data.view.sources.name}
     return (
         f"**Best verified:** {best.value:.6g} on {preferred}, by trial {best.trial.number}: "
         f"{_text(params)}."
