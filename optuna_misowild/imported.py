@@ -17,6 +17,7 @@ from optuna.trial import TrialState
 
 from optuna_misowild.methods import arguments
 from optuna_misowild.study import attributes
+from optuna_misowild.study.optuna_private import is_same_study
 from optuna_misowild.study.source_parameter import latest_distribution
 from optuna_misowild.study_sampler import cost_attr_of
 from optuna_misowild.study_sampler import sampler_of
@@ -151,7 +152,7 @@ def _finished(study: Study, old: Any) -> list[FrozenTrial]:
     if len(study.directions) > 1:
         raise ValueError("`study` has several objectives, but the samplers optimise one.")
     if isinstance(old, optuna.Study):
-        if old._storage is study._storage and old._study_id == study._study_id:
+        if is_same_study(old, study):
             raise ValueError("`old` must be another study than `study`.")
         if old.directions != study.directions:
             raise ValueError(

@@ -1,7 +1,5 @@
 """What trials record: written and read back one by one.
 
-It and :mod:`optuna_misowild.study.seed` are the only places that touch storage.
-
 All that the samplers know of a study is in its trials, so that any process that reads the same
 trials suggests the same.
 
@@ -29,6 +27,7 @@ import optuna
 from optuna.trial import TrialState
 
 from optuna_misowild.study import clock
+from optuna_misowild.study import optuna_private
 
 
 if TYPE_CHECKING:
@@ -78,15 +77,14 @@ def write_source(study: Study, trial: FrozenTrial, source: int, *, constrained: 
         constrained: Whether to say by a constraint if the source is not the preferred one, so
             that ``study.best_trial`` means the preferred source.
     """
-    storage, trial_id = study._storage, trial._trial_id
     if SOURCE_INDEX_ATTR in trial.user_attrs:  # The objective's own, which means something else.
-        storage.set_trial_system_attr(trial_id, _SOURCE_KEY, source)
+        optuna_private.write_system_attr(study, trial, _SOURCE_KEY, source)
     else:
-        storage.set_trial_user_attr(trial_id, SOURCE_INDEX_ATTR, source)
+        optuna_private.write_user_attr(study, trial, SOURCE_INDEX_ATTR, source)
     if constrained:
         # Another sampler may just have set constraints of its own.
-        attrs = storage.get_trial_system_attrs(trial_id)
-        storage.set_trial_system_attr(trial_id, *_mark_of(attrs, source))
+        attrs = optuna_private.stored_attrs(study, trial)
+        optuna_private.write_system_attr(study, trial, *_mark_of(attrs, source))
 
 
 def _mark_of(system_attrs: Mapping[str, Any], source: int) -> tuple[str, Any]:
@@ -115,12 +113,12 @@ def _violation(source: int) -> float:
 
 def write_begin(study: Study, trial: FrozenTrial) -> None:
     """Record when a trial begins."""
-    study._storage.set_trial_system_attr(trial._trial_id, clock.BEGUN_KEY, clock.now())
+    optuna_private.write_system_attr(study, trial, clock.BEGUN_KEY, clock.now())
 
 
 def write_thinking(study: Study, trial: FrozenTrial, seconds: float) -> None:
     """Record how long a trial has waited for its suggestion."""
-    study._storage.set_trial_system_attr(trial._trial_id, _THINKING_KEY, seconds)
+    optuna_private.write_system_attr(study, trial, _THINKING_KEY, seconds)
 
 
 def write_duration_as_cost(study: Study, trial: FrozenTrial, cost_attr: str) -> None:
@@ -135,19 +133,19 @@ def write_duration_as_cost(study: Study, trial: FrozenTrial, cost_attr: str) -> 
     if thinking <= seconds:
         seconds -= thinking
     # Marked, so that seconds are never mixed with costs that an objective gives in its own unit.
-    study._storage.set_trial_system_attr(trial._trial_id, _TIMED_KEY, True)
-    study._storage.set_trial_user_attr(trial._trial_id, cost_attr, seconds)
+    optuna_private.write_system_attr(study, trial, _TIMED_KEY, True)
+    optuna_private.write_user_attr(study, trial, cost_attr, seconds)
 
 
 def write_cost_attr(study: Study, trial: FrozenTrial, cost_attr: str) -> None:
     """Record which user attribute holds the cost of a trial, if it has not the usual name."""
     if cost_attr != COST_ATTR:
-        study._storage.set_trial_system_attr(trial._trial_id, _COST_ATTR_KEY, cost_attr)
+        optuna_private.write_system_attr(study, trial, _COST_ATTR_KEY, cost_attr)
 
 
 def write_row(study: Study, trial: FrozenTrial, source: int, row: int) -> None:
     """Record that a trial takes a row of the initial design on a source."""
-    study._storage.set_trial_system_attr(trial._trial_id, _ROW_KEY, [source, row])
+    optuna_private.write_system_attr(study, trial, _ROW_KEY, [source, row])
 
 
 def write_params(
@@ -170,7 +168,7 @@ def write_params(
     # With their number, since a revision may need fewer of them.
     parts[0] = f"{len(parts)};{parts[0]}"
     for i in reversed(range(len(parts))):
-        study._storage.set_trial_system_attr(trial._trial_id, f"{_PARAMS_KEY}:{i}", parts[i])
+        optuna_private.write_system_attr(study, trial, f"{_PARAMS_KEY}:{i}", parts[i])
 
 
 def _checksum(params: Mapping[str, Any]) -> int:
@@ -179,10 +177,10 @@ def _checksum(params: Mapping[str, Any]) -> int:
 
 def withdraw(study: Study, trial: FrozenTrial) -> None:
     """Take back what a trial has announced, or has inherited from a lost one that it retries."""
-    attrs = study._storage.get_trial_system_attrs(trial._trial_id)
+    attrs = optuna_private.stored_attrs(study, trial)
     for key in (_ROW_KEY, f"{_PARAMS_KEY}:0", _THINKING_KEY):
         if attrs.get(key) is not None:
-            study._storage.set_trial_system_attr(trial._trial_id, key, None)
+            optuna_private.write_system_attr(study, trial, key, None)
 
 
 # Reading.
@@ -193,8 +191,7 @@ def all_trials(study: Study) -> list[FrozenTrial]:
 
     Their dates are local times without a time zone.
     """
-    trials = study._storage.get_all_trials(study._study_id, deepcopy=False)
-    return [clock.in_local_time(trial) for trial in trials]
+    return [clock.in_local_time(trial) for trial in optuna_private.stored_trials(study)]
 
 
 def source_index_of(trial: FrozenTrial) -> int | None:
@@ -218,7 +215,7 @@ def source_index_of(trial: FrozenTrial) -> int | None:
 
 def read_row(study: Study, trial: FrozenTrial) -> tuple[int, int] | None:
     """Return the (source, row) that a running trial has taken, or None."""
-    return _row_in(study._storage.get_trial_system_attrs(trial._trial_id))
+    return _row_in(optuna_private.stored_attrs(study, trial))
 
 
 def row_of(trial: FrozenTrial) -> tuple[int, int] | None:
@@ -314,17 +311,6 @@ def recorded_cost_attr(trials: Sequence[FrozenTrial]) -> str:
     return name if isinstance(name, str) and name else COST_ATTR
 
 
-def heartbeat_interval(study: Study) -> float | None:
-    """Return the seconds between two signs of life of a worker, or None if there are none."""
-    interval = getattr(study._storage, "get_heartbeat_interval", None)
-    return None if interval is None else interval()
-
-
-def stale_trial_ids(study: Study) -> set[int]:
-    """Return the ids of running trials whose heartbeat has stopped."""
-    return set(study._storage._get_stale_trial_ids(study._study_id))  # type: ignore[attr-defined]
-
-
 def params_of(trial: FrozenTrial, space: Mapping[str, BaseDistribution]) -> dict[str, Any]:
     """Return the parameters of a trial, including those that a running one will suggest."""
     if trial.state != TrialState.RUNNING:
@@ -332,7 +318,7 @@ def params_of(trial: FrozenTrial, space: Mapping[str, BaseDistribution]) -> dict
     announced = {
         name: space[name].to_external_repr(value)
         for name, value in _announced(trial.system_attrs).items()
-        if name in space and space[name]._contains(value)
+        if name in space and optuna_private.is_value(space[name], value)
     }
     return {**announced, **enqueued_params(trial), **trial.params}
 
