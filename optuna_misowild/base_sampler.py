@@ -21,6 +21,9 @@ from optuna_misowild.model import Model
 from optuna_misowild.optim.latin_hypercube import latin_hypercube_coordinate
 from optuna_misowild.study import attributes
 from optuna_misowild.study.conflicts import must_give_way
+from optuna_misowild.study.costs import has_own_unit
+from optuna_misowild.study.costs import write_cost_attr
+from optuna_misowild.study.costs import write_duration_as_cost
 from optuna_misowild.study.optuna_private import partially_fixed
 from optuna_misowild.study.seed import study_seed
 from optuna_misowild.study.snapshot import Settings
@@ -175,11 +178,11 @@ class MethodSampler(BaseSampler):
 
     def _record(self, study: Study, trial: FrozenTrial) -> None:
         cost_attr = self._settings.cost_attr
-        attributes.write_cost_attr(study, trial, cost_attr)
-        if cost_attr not in trial.user_attrs and not attributes.has_own_unit(
+        write_cost_attr(study, trial, cost_attr)
+        if cost_attr not in trial.user_attrs and not has_own_unit(
             attributes.all_trials(study), cost_attr
         ):
-            attributes.write_duration_as_cost(study, trial, cost_attr)
+            write_duration_as_cost(study, trial, cost_attr)
         distribution = trial.distributions.get(self._settings.source)
         index = self._settings.sources(distribution).of_trial(trial.params)
         assert index is not None
@@ -421,8 +424,8 @@ class MethodSampler(BaseSampler):
 def _require_one_objective(study: Study) -> None:
     if len(study.directions) > 1:
         raise ValueError(
-            f"The samplers optimise one objective, but the study has {len(study.directions)}: "
-            "multi-objective optimisation is not supported."
+            f"`study` has {len(study.directions)} objectives (multi-objective optimisation), but "
+            "the samplers optimise one."
         )
 
 

@@ -15,9 +15,9 @@ from optuna_misowild.methods.robust.fit import pending_cost
 from optuna_misowild.study.attributes import all_trials
 from optuna_misowild.study.attributes import is_imported
 from optuna_misowild.study.attributes import logger
-from optuna_misowild.study.attributes import malformed_cost
-from optuna_misowild.study.attributes import paid
 from optuna_misowild.study.clock import age
+from optuna_misowild.study.costs import malformed_cost
+from optuna_misowild.study.costs import paid
 from optuna_misowild.study.design_budget import ended_early
 from optuna_misowild.study.once import OncePerStudy
 from optuna_misowild.study.snapshot import Settings

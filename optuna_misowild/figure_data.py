@@ -18,6 +18,8 @@ from optuna.trial import TrialState
 from optuna_misowild.methods.outliers import clip_outliers
 from optuna_misowild.recommendation import recommend_from
 from optuna_misowild.study import attributes
+from optuna_misowild.study.costs import costs_of
+from optuna_misowild.study.costs import has_own_unit
 from optuna_misowild.study.space import from_unit
 from optuna_misowild.study_sampler import view_of
 
@@ -97,7 +99,7 @@ class FigureData:
     def queries(self) -> list[Query]:
         """The finished trials in the order in which they finished."""
         view = self.view
-        known = attributes.costs(view.trials, view.settings.cost_attr)
+        known = costs_of(view.trials, view.settings.cost_attr)
         finished = [
             pair for pair in zip(view.trials, known, strict=True) if pair[0].state.is_finished()
         ]
@@ -143,7 +145,7 @@ class FigureData:
         """What stands behind a cost: `` s`` if they are the seconds that trials took."""
         trials, attribute = self.view.trials, self.view.settings.cost_attr
         known = any(math.isfinite(query.cost) for query in self.queries)
-        return " s" if known and not attributes.has_own_unit(trials, attribute) else ""
+        return " s" if known and not has_own_unit(trials, attribute) else ""
 
     def cost_title(self, title: str) -> str:
         """Return the title of an axis of costs."""

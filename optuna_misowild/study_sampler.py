@@ -11,8 +11,8 @@ from optuna.distributions import CategoricalDistribution
 from optuna_misowild.base_sampler import MethodSampler
 from optuna_misowild.samplers import MisoWildSampler
 from optuna_misowild.study.attributes import all_trials
-from optuna_misowild.study.attributes import recorded_cost_attr
 from optuna_misowild.study.attributes import source_index_of
+from optuna_misowild.study.costs import recorded_cost_attr
 from optuna_misowild.study.optuna_private import unwrapped
 from optuna_misowild.study.source_parameter import sources_of
 
