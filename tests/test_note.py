@@ -12,8 +12,8 @@ from studies_to_see import told
 
 from optuna_misowild import MisoWildSampler
 from optuna_misowild import recommend
+from optuna_misowild.dashboard import note_of
 from optuna_misowild.figure_data import FigureData
-from optuna_misowild.note import note_of
 
 
 def test_what_the_user_has_constrained_is_not_recommended() -> None:
