@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from optuna_misowild.methods.base import Observations
 
 
+# The defaults of `RobustMethod.n_offsets` and `RobustMethod.restart_every`.
+N_OFFSETS = 5
+RESTART_EVERY = 8
 # At least 1/16 of the data is new at each restart.
 _NEW = 16
 # L-BFGS-B iterations of a search, from each start; more of them where hyperparameters then stay.
@@ -142,9 +145,9 @@ def _fit_from_defaults(
 def fit_costs(
     observations: Observations,
     *,
-    n_initial: int,
-    restart_every: int,
     categorical: NDArray[np.bool_],
+    n_initial: int = N_OFFSETS,
+    restart_every: int = RESTART_EVERY,
 ) -> LogCost:
     """Fit the joint model of the log costs; see :func:`fit_in_order`."""
     cost = observations.cost.copy()
@@ -174,7 +177,8 @@ def _fit_costs(
     restart_every: int,
     categorical: NDArray[np.bool_],
 ) -> LogCost:
-    # Remembered, since the next suggestion needs what `CostBudgetCallback` has fitted.
+    # Remembered, since the next suggestion needs what `CostBudgetCallback` has fitted, unless its
+    # method has other constants.
     joint = fit_in_order(
         X,
         source,

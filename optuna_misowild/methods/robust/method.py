@@ -22,6 +22,8 @@ from optuna_misowild.methods.exploration import least_known
 from optuna_misowild.methods.outliers import clip_outliers
 from optuna_misowild.methods.robust.cost_ratio import log_ratio_limits
 from optuna_misowild.methods.robust.design import remaining_pairs
+from optuna_misowild.methods.robust.fit import N_OFFSETS
+from optuna_misowild.methods.robust.fit import RESTART_EVERY
 from optuna_misowild.methods.robust.fit import fit_costs
 from optuna_misowild.methods.robust.fit import fit_in_order
 from optuna_misowild.methods.robust.fit import fit_single
@@ -97,9 +99,9 @@ class RobustMethod:
     n_preferred_rows: int = 3
     design_cost_share: float = 0.25
     plateau_factor: int = 3
-    n_offsets: int = 5
+    n_offsets: int = N_OFFSETS
     n_mixture: int = 6
-    restart_every: int = 8
+    restart_every: int = RESTART_EVERY
     max_in_a_row: int = 10
     max_debt: float = 0.5
     promise_queries: int = 6

@@ -43,7 +43,8 @@ class RobustModel:
         best: min y_1, the lowest value of source 0; inf if it has none.
         alpha: α, the exponent of the costs.
         log_ratio_limit: Source s is excluded where log ĉ_s(x)/ĉ_1(x) exceeds this, shape (S,).
-        left: What the next query may cost, see :func:`spending_limit`.
+        left: What the next query may cost, see
+            :func:`~optuna_misowild.methods.spending.spending_limit`.
     """
 
     joint: MultiSourceGP
