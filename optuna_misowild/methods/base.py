@@ -43,6 +43,7 @@ class Observations:
         spent: Total cost of the study so far, including trials that have no row here.
         budget: The total cost that may be spent, τ, or None.
         initial_spent: Cost of the initial design, τ_init.
+        n_undecided: How many trials have begun before the one that asks and not chosen yet.
         n_imported: Number of rows, the first ones, whose trials ran in another study: they inform
             the models, but say nothing of how this study goes on.
         unit: What ``y`` is measured in: 1, unless values are so large that squares overflow.
@@ -60,6 +61,7 @@ class Observations:
     spent: float = 0.0
     budget: float | None = None
     initial_spent: float = 0.0
+    n_undecided: int = 0
     n_imported: int = 0
     unit: float = 1.0
 

@@ -67,6 +67,7 @@ class History:
         sources: The sources of the study.
         spent: Total cost of the study so far, including trials that tell nothing.
         initial_spent: Cost of the initial design.
+        n_undecided: How many trials have begun before the one that asks and not chosen yet.
     """
 
     trials: Sequence[FrozenTrial]
@@ -83,6 +84,7 @@ class History:
     sources: Sources
     spent: float
     initial_spent: float
+    n_undecided: int
 
     def over(self, space: Mapping[str, BaseDistribution], budget: float | None) -> Observations:
         """Return what the trials tell over a search space.
@@ -140,6 +142,7 @@ class History:
             spent=self.spent,
             budget=budget,
             initial_spent=self.initial_spent,
+            n_undecided=self.n_undecided,
             n_imported=int(self.imported[kept].sum()),
             unit=unit,
         )
@@ -173,7 +176,7 @@ def read(
     trials = attributes.imported_first(trials)
     direction = study.direction
     kept: list[tuple[FrozenTrial, dict[str, Any], int, float]] = []
-    spent = initial_spent = 0.0
+    spent, initial_spent, n_undecided = 0.0, 0.0, 0
     for trial, cost in zip(trials, costs_of(trials, cost_attr), strict=True):
         if trial.number == exclude or trial.state == TrialState.WAITING:
             continue
@@ -181,6 +184,9 @@ def read(
         if math.isfinite(cost) and not attributes.is_imported(trial):
             spent += cost
             initial_spent += cost if slot is not None else 0.0
+        n_undecided += attributes.is_undecided(trial) and (
+            exclude is None or trial.number < exclude
+        )
         if not attributes.is_silent(trial):
             params = attributes.params_of(trial, full_space)
             kept.append((trial, params, -1 if slot is None else slot[1], cost))
@@ -214,6 +220,7 @@ def read(
         sources=sources,
         spent=spent,
         initial_spent=initial_spent,
+        n_undecided=n_undecided,
     )
 
 

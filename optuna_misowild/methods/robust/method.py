@@ -24,6 +24,7 @@ from optuna_misowild.methods.robust.cost_ratio import log_ratio_limits
 from optuna_misowild.methods.robust.design import remaining_pairs
 from optuna_misowild.methods.robust.fit import N_OFFSETS
 from optuna_misowild.methods.robust.fit import RESTART_EVERY
+from optuna_misowild.methods.robust.fit import cheapest_cost
 from optuna_misowild.methods.robust.fit import fit_costs
 from optuna_misowild.methods.robust.fit import fit_in_order
 from optuna_misowild.methods.robust.fit import fit_single
@@ -35,6 +36,7 @@ from optuna_misowild.methods.robust.model import RobustModel
 from optuna_misowild.methods.robust.policy import is_creeping
 from optuna_misowild.methods.robust.policy import remote_place
 from optuna_misowild.methods.robust.policy import unfollowed_promise
+from optuna_misowild.methods.spending import SpendingLimit
 from optuna_misowild.methods.spending import best_payable
 from optuna_misowild.methods.spending import payable_first
 from optuna_misowild.methods.spending import spending_limit
@@ -185,7 +187,12 @@ class RobustMethod:
                 observations.spent + pending, observations.initial_spent, observations.budget
             ),
             log_ratio_limit=log_ratio_limits(observations, cost.gp.noise, self.max_cost_ratio),
-            left=spending_limit(observations, pending, cost.median(X[first], 0)),
+            limit=spending_limit(
+                observations,
+                pending,
+                preferred=cost.median(X[first], 0),
+                cheapest=cheapest_cost(observations, cost),
+            ),
         )
 
     def fit_costs(self, observations: Observations, domain: Domain) -> LogCost:
@@ -380,7 +387,9 @@ class RobustMethod:
             return False
         mean, variance = model.cost.predict(model.x_plus[None], 0)
         upper = np.exp(mean[0] + np.sqrt(variance[0]))
-        return bool(model.left < upper + model.cost.median(proposal.x[None], proposal.source)[0])
+        return bool(
+            model.limit.cost < upper + model.cost.median(proposal.x[None], proposal.source)[0]
+        )
 
     def _best_query(
         self,
@@ -398,9 +407,9 @@ class RobustMethod:
         """
         queried = {s: observations.X[observations.source == s] for s in sources}
 
-        def find(left: float, starts: NDArray[np.float64]) -> Maximum:
+        def find(limit: SpendingLimit, starts: NDArray[np.float64]) -> Maximum:
             return maximize(
-                RobustAcquisition(replace(model, left=left), sources),
+                RobustAcquisition(replace(model, limit=limit), sources),
                 domain,
                 rng=rng,
                 starts=starts,
@@ -410,14 +419,14 @@ class RobustMethod:
                 avoid=queried if np.isfinite(domain.size) else None,
             )
 
-        asked = observations.X[observations.valued(0)]
-        found, left = best_payable(
+        found, limit = best_payable(
             find,
-            model.left,
+            model.limit,
             starts=model.ranked[:_N_STARTS],
-            cheapest=asked[np.argsort(model.cost.median(asked, 0))[:1]],
+            queried=observations.X,
+            cost=np.exp(model.cost.gp.means(observations.X, sources)[0].min(axis=1)),
         )
-        model = replace(model, left=left)
+        model = replace(model, limit=limit)
         nearest = distances(found.x[None], queried[found.source], domain.categorical)
         if not (nearest < self.min_distance).any():
             return Proposal(found.source, found.x)
