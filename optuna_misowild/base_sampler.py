@@ -415,7 +415,7 @@ class MethodSampler(BaseSampler):
             )
         with single_blas_thread():
             fitted = self._method.fit(view.observations, view.domain)
-        return Model(fitted, view.space, view.sources, view.observations.unit)
+        return Model(fitted, view.space, view.sources)
 
 
 @contextmanager

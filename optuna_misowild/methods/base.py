@@ -45,7 +45,6 @@ class Observations:
         initial_spent: Cost of the initial design, τ_init.
         n_imported: Number of rows, the first ones, whose trials ran in another study: they inform
             the models, but say nothing of how this study goes on.
-        unit: What ``y`` is measured in: 1, unless values are so large that squares overflow.
     """
 
     X: NDArray[np.float64]
@@ -61,7 +60,6 @@ class Observations:
     budget: float | None = None
     initial_spent: float = 0.0
     n_imported: int = 0
-    unit: float = 1.0
 
     def __len__(self) -> int:
         return len(self.X)

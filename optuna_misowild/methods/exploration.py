@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 class Uncertainty:
     """σ² of a model as an acquisition of one source; its maximum is that of σ.
 
+    It is relative to the prior's, so that squares of it do not overflow.
     Where ``is_excluded``, a function of X (m, d) and the source, says so, it is −inf.
     """
 
@@ -36,14 +37,17 @@ class Uncertainty:
 
     def values(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the variance at X (m, d), shape (m, 1)."""
-        return self._restricted(X, self.model.posterior(X).variance)[:, None]
+        return self._restricted(X, self.model.posterior(X).variance / self.model.amplitude)[
+            :, None
+        ]
 
     def value_and_gradient(
         self, X: NDArray[np.float64], source: NDArray[np.int_]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the variance at X (m, d), shape (m,), and its gradient, shape (m, d)."""
         posterior = self.model.posterior(X, gradient=True)
-        return self._restricted(X, posterior.variance), posterior.d_variance
+        variance = posterior.variance / self.model.amplitude
+        return self._restricted(X, variance), posterior.d_variance / self.model.amplitude
 
     def _restricted(
         self, X: NDArray[np.float64], variance: NDArray[np.float64]

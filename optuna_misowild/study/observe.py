@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from optuna_misowild.study.source_parameter import Sources
 
 
-# Squares of values are computed: larger ones than this are measured in a unit of their own.
+# Squares of values are computed: values beyond ± this count as ± this.
 _LARGEST_VALUE = 1e100
 # Two trials that lost their worker this close to each other, in units of √d, may have killed it.
 _SAME_CAUSE = 0.05
@@ -123,7 +123,7 @@ class History:
     ) -> Observations:
         kept = np.flatnonzero(placed & (source >= 0))
         X, source, row, lost = X[kept], source[kept], self.row[kept], self.lost[kept]
-        y, unit = _in_range(_clip_infinite(self.y[kept], source))
+        y = np.clip(_clip_infinite(self.y[kept], source), -_LARGEST_VALUE, _LARGEST_VALUE)
         keep = ~lost | _is_repeated(X, source, row, lost, categorical)
         kept = kept[keep]
         return Observations(
@@ -140,7 +140,6 @@ class History:
             budget=budget,
             initial_spent=self.initial_spent,
             n_imported=int(self.imported[kept].sum()),
-            unit=unit,
         )
 
 
@@ -276,14 +275,6 @@ def _clip_infinite(y: NDArray[np.float64], source: NDArray[np.int_]) -> NDArray[
         pool = same if same.any() else finite
         y[infinite & (source == s)] = y[pool].max() if pool.any() else 0.0
     return y
-
-
-def _in_range(y: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
-    """Return the values in a unit in which their squares do not overflow, and that unit."""
-    largest = float(np.abs(y[np.isfinite(y)]).max(initial=0.0))
-    if largest <= _LARGEST_VALUE:
-        return y, 1.0
-    return y / largest, largest
 
 
 def _is_repeated(
