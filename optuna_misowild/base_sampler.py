@@ -29,7 +29,7 @@ from optuna_misowild.study.space import decode
 from optuna_misowild.study.space import encode
 from optuna_misowild.study.space import encode_known
 from optuna_misowild.study.space import from_unit
-from optuna_misowild.study.warnings import Advice
+from optuna_misowild.study.warnings import Warnings
 
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class MethodSampler(BaseSampler):
             "warn_independent_sampling", warn_independent_sampling
         )
         self._seed = None if seed is None else arguments.integer("seed", seed, least=0)
-        self._advice = Advice(
+        self._warnings = Warnings(
             type(self).__name__, self._settings, self._method, self._n_startup_trials
         )
 
@@ -148,7 +148,7 @@ class MethodSampler(BaseSampler):
             u = self._coordinate(study, param_name, source, slot[1])
             return from_unit(param_distribution, u)
         if self._warn_independent_sampling:
-            self._advice.independent_sampling(study, trial, param_name)
+            self._warnings.independent_sampling(study, trial, param_name)
         if self._independent_sampler is not None:
             return self._independent_sampler.sample_independent(
                 study, trial, param_name, param_distribution
@@ -171,7 +171,7 @@ class MethodSampler(BaseSampler):
         with _kept(trial, "Recording the source and the cost of"):
             self._record(study, trial)
         with _kept(trial, "Looking for likely mistakes in"):
-            self._advice.after_trial(study, trial, state)
+            self._warnings.after_trial(study, trial, state)
 
     def _record(self, study: Study, trial: FrozenTrial) -> None:
         cost_attr = self._settings.cost_attr
@@ -211,7 +211,7 @@ class MethodSampler(BaseSampler):
             # Not while waiting for storage or other workers: the limit is the whole process's.
             with single_blas_thread():
                 if revision == 0:
-                    self._advice.before_suggestion(view)
+                    self._warnings.before_suggestion(view)
                 slot = self._design_slot(view, fixed)
             if slot is not None:
                 # Through `sample_independent`, parameter by parameter: not all are known yet.
