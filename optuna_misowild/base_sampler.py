@@ -256,7 +256,7 @@ class MethodSampler(BaseSampler):
             return None
         # Nothing to build a model on, and nothing left to do until there is: one more location
         # of the (preferred) source.
-        taken = observations.row[observations.source == allowed[0]]
+        taken = observations.design_row[observations.source == allowed[0]]
         row = max(int(taken.max(initial=-1)) + 1, self._n_startup_trials) + ahead
         rows = range(row, row + _MAX_ROWS)
         return next(((allowed[0], row) for row in rows if is_new(allowed[0], row)), None)
@@ -283,7 +283,7 @@ class MethodSampler(BaseSampler):
         if slot in wanted or not wanted:
             return slot
         if trial.params:
-            at_row = seen.source[seen.row == slot[1]]
+            at_row = seen.source[seen.design_row == slot[1]]
             slot = next(((s, slot[1]) for s, _ in wanted if s not in at_row), slot)
         else:
             self._choose(study, trial, {}, source_distribution)

@@ -56,7 +56,7 @@ class History:
         source: Their sources, shape (n,); −1 for one that is none of the present ones.
         design_source: The same, but a trial that has not suggested a source counts for the one
             whose row of the initial design it has taken, rather than as a full evaluation.
-        row: Row of the initial design that they hold, shape (n,); −1 for none.
+        design_row: Row of the initial design that they hold, shape (n,); −1 for none.
         y: Values in the minimised sense, shape (n,), possibly infinite; NaN where there is none.
         cost: Samples of the cost surface, shape (n,); NaN where there is none.
         running: Whether they are running, shape (n,).
@@ -73,7 +73,7 @@ class History:
     number: NDArray[np.int_]
     source: NDArray[np.int_]
     design_source: NDArray[np.int_]
-    row: NDArray[np.int_]
+    design_row: NDArray[np.int_]
     y: NDArray[np.float64]
     cost: NDArray[np.float64]
     running: NDArray[np.bool_]
@@ -122,9 +122,10 @@ class History:
         budget: float | None,
     ) -> Observations:
         kept = np.flatnonzero(placed & (source >= 0))
-        X, source, row, lost = X[kept], source[kept], self.row[kept], self.lost[kept]
+        X, source, design_row = X[kept], source[kept], self.design_row[kept]
+        lost = self.lost[kept]
         y = np.clip(_clip_infinite(self.y[kept], source), -_LARGEST_VALUE, _LARGEST_VALUE)
-        keep = ~lost | _is_repeated(X, source, row, lost, categorical)
+        keep = ~lost | _is_repeated(X, source, design_row, lost, categorical)
         kept = kept[keep]
         return Observations(
             X=X[keep],
@@ -133,7 +134,7 @@ class History:
             cost=self.cost[kept],
             pending=self.running[kept] & ~self.lost[kept],
             trial=self.number[kept],
-            row=row[keep],
+            design_row=design_row[keep],
             n_sources=len(self.sources),
             queryable=self.sources.queryable,
             spent=self.spent,
@@ -199,7 +200,7 @@ def read(
         number=np.array(number, dtype=int),
         source=np.array(source, dtype=int),
         design_source=np.array(design_source, dtype=int),
-        row=np.array([row for *_, row, _ in kept], dtype=int),
+        design_row=np.array([row for *_, row, _ in kept], dtype=int),
         y=np.array([_value(trial, direction) for trial, *_ in kept], dtype=float),
         # A pruned or crashed trial has paid for a part only: no sample of the cost surface.
         cost=np.array(
@@ -280,7 +281,7 @@ def _clip_infinite(y: NDArray[np.float64], source: NDArray[np.int_]) -> NDArray[
 def _is_repeated(
     X: NDArray[np.float64],
     source: NDArray[np.int_],
-    row: NDArray[np.int_],
+    design_row: NDArray[np.int_],
     is_lost: NDArray[np.bool_],
     categorical: NDArray[np.bool_],
 ) -> NDArray[np.bool_]:
@@ -296,5 +297,5 @@ def _is_repeated(
             distance = distances(X[others], X[[i]], categorical)
             result[i] = (distance <= _SAME_CAUSE * math.sqrt(X.shape[1])).any()
         else:
-            result[i] = row[i] >= 0 and (row[others] == row[i]).any()
+            result[i] = design_row[i] >= 0 and (design_row[others] == design_row[i]).any()
     return result

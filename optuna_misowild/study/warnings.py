@@ -228,7 +228,7 @@ class Warnings:
         observations = view.design_observations
         if self._method.design(observations, self._n_startup_trials):
             self._budget_of_design(view)
-        elif not (observations.pending & (observations.row >= 0)).any():
+        elif not (observations.pending & (observations.design_row >= 0)).any():
             if self._once.first(study, "initial design"):
                 self._cheapest_is_preferred(view)
 
