@@ -16,8 +16,8 @@ from optuna.trial import TrialState
 from optuna_misowild.gp.threads import single_blas_thread
 from optuna_misowild.methods import arguments
 from optuna_misowild.methods.base import Proposal
-from optuna_misowild.methods.unobserved import is_asked
-from optuna_misowild.methods.unobserved import nearest_unasked
+from optuna_misowild.methods.unobserved import is_observed
+from optuna_misowild.methods.unobserved import nearest_unobserved
 from optuna_misowild.model import Model
 from optuna_misowild.optim.latin_hypercube import latin_hypercube_coordinate
 from optuna_misowild.study import attributes
@@ -302,9 +302,9 @@ class MethodSampler(BaseSampler):
         """
         if not view.space and not view.has_only_sources:
             return lambda source, row: True
-        X, sources = view.asked()
+        X, sources = view.observed()
         return lambda source, row: (
-            not is_asked(self._location(view, fixed, source, row), source, X, sources)
+            not is_observed(self._location(view, fixed, source, row), source, X, sources)
         )
 
     def _location(
@@ -342,8 +342,8 @@ class MethodSampler(BaseSampler):
         else:  # The others always chose the same: keep out of their way.
             x = np.where(np.isnan(location), rng.random(len(location)), location)
             proposal = Proposal(allowed[0], np.where(np.isnan(location), view.domain.snap(x), x))
-        return nearest_unasked(
-            proposal, *view.asked(), view.domain, fixed=location, allowed=allowed, rng=rng
+        return nearest_unobserved(
+            proposal, *view.observed(), view.domain, fixed=location, allowed=allowed, rng=rng
         )
 
     def _params(

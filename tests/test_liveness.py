@@ -212,9 +212,9 @@ def test_nothing_in_a_finite_space_is_repeated(method: str) -> None:
 def test_a_trial_of_which_nothing_is_known_takes_no_row_of_the_design(dead: bool) -> None:
     # Two have begun, or were killed or failed before they suggested anything.
     study = optuna.create_study(sampler=MisoWildSampler(seed=0))
-    silent = [study.ask() for _ in range(2)]
+    unobserved = [study.ask() for _ in range(2)]
     if dead:
-        study.tell(silent[0], state=TrialState.FAIL)
+        study.tell(unobserved[0], state=TrialState.FAIL)
         frozen = study._storage.get_all_trials(study._study_id, deepcopy=False)[1]
         began(frozen, 3600.0)
     later = [study.ask() for _ in range(3 if dead else 1)]

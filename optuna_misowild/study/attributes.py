@@ -248,8 +248,8 @@ def has_begun(trial: FrozenTrial) -> bool:
     )
 
 
-def is_silent(trial: FrozenTrial) -> bool:
-    """Whether nothing is known of what a trial asks, or has asked before it failed."""
+def has_no_query(trial: FrozenTrial) -> bool:
+    """Whether nothing is known of the query of a trial, though it runs or has failed."""
     return (
         trial.state != TrialState.COMPLETE
         and not has_begun(trial)
@@ -261,7 +261,7 @@ def is_undecided(trial: FrozenTrial) -> bool:
     """Whether a trial has just been started and not recorded yet what it will do."""
     return (
         trial.state == TrialState.RUNNING
-        and is_silent(trial)
+        and has_no_query(trial)
         and trial.datetime_start is not None
         and clock.age(trial) < _DECISION_SECONDS
     )

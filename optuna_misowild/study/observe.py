@@ -180,7 +180,7 @@ def read(
         if math.isfinite(cost) and not attributes.is_imported(trial):
             spent += cost
             initial_spent += cost if slot is not None else 0.0
-        if not attributes.is_silent(trial):
+        if not attributes.has_no_query(trial):
             params = attributes.params_of(trial, full_space)
             kept.append((trial, params, -1 if slot is None else slot[1], cost))
 

@@ -174,7 +174,7 @@ class StudyView:
 
         return lost_trials(self.study, self.trials, source)
 
-    def asked(self) -> tuple[NDArray[np.float64], NDArray[np.int_]]:
+    def observed(self) -> tuple[NDArray[np.float64], NDArray[np.int_]]:
         """Return all queries so far, (n, d), and their sources, (n,).
 
         A trial that has not suggested a source would be the same with any other one.
@@ -209,7 +209,7 @@ class StudyView:
         ]
 
     def queries(self, trials: list[FrozenTrial], *, by_slot: bool = False) -> Observations:
-        """Return what some trials ask; without locations if by their slots in the design."""
+        """Return the queries of some trials; without locations if by their slots in the design."""
         history, budget = self._read(trials), self.settings.budget
         return history.of_design(budget) if by_slot else history.over(self.space, budget)
 

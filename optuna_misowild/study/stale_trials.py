@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 from optuna.trial import TrialState
 
 from optuna_misowild.study.attributes import has_begun
+from optuna_misowild.study.attributes import has_no_query
 from optuna_misowild.study.attributes import heartbeat_interval
-from optuna_misowild.study.attributes import is_silent
 from optuna_misowild.study.attributes import stale_trial_ids
 from optuna_misowild.study.attributes import was_killed
 from optuna_misowild.study.clock import age
@@ -62,7 +62,7 @@ def lost_trials(
     if by_age:
         limits = _age_limits(trials, source_of)
         for trial in by_age:
-            source = None if is_silent(trial) else source_of(trial)
+            source = None if has_no_query(trial) else source_of(trial)
             if age(trial) > limits.get(source, math.inf):
                 lost.add(trial.number)
     if suspicious and interval is not None:

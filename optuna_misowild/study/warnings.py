@@ -375,7 +375,7 @@ class Warnings:
 def rest_of_design(view: StudyView, method: Method, n_rows: int) -> tuple[int, float]:
     """Return how many trials of the initial design are left, and what they will cost at least.
 
-    Sources that have not been asked yet count as free. What a method adds to the design's rows
+    Sources that have not been observed yet count as free. What a method adds to the design's rows
     as it goes, where all values are the same, is not counted.
     """
     seen = view.design_observations
