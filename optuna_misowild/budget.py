@@ -218,7 +218,7 @@ class CostBudgetCallback:
 def _running(view: StudyView) -> list[FrozenTrial]:
     """Return the trials that are running and have a worker."""
     running = [trial for trial in view.trials if trial.state == TrialState.RUNNING]
-    return [trial for trial in running if trial.number not in view.lost]
+    return [trial for trial in running if trial.number not in view.stale]
 
 
 def _elapsed(view: StudyView) -> float:

@@ -178,7 +178,7 @@ def _checksum(params: Mapping[str, Any]) -> int:
 
 
 def withdraw(study: Study, trial: FrozenTrial) -> None:
-    """Take back what a trial has announced, or has inherited from a lost one that it retries."""
+    """Take back what a trial has announced, or has inherited from a stale one that it retries."""
     attrs = study._storage.get_trial_system_attrs(trial._trial_id)
     for key in (_ROW_KEY, f"{_PARAMS_KEY}:0", _THINKING_KEY):
         if attrs.get(key) is not None:

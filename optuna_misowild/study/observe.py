@@ -61,7 +61,7 @@ class History:
         cost: Samples of the cost surface, shape (n,); NaN where there is none.
         running: Whether they are running, shape (n,).
         imported: Whether they are imported, shape (n,).
-        lost: Whether their worker is gone, shape (n,). Such trials tell nothing, unless two of
+        stale: Whether their worker is gone, shape (n,). Such trials tell nothing, unless two of
             them were close to each other: then they count as failed.
         sources: The sources of the study.
         spent: Total cost of the study so far, including trials that tell nothing.
@@ -78,7 +78,7 @@ class History:
     cost: NDArray[np.float64]
     running: NDArray[np.bool_]
     imported: NDArray[np.bool_]
-    lost: NDArray[np.bool_]
+    stale: NDArray[np.bool_]
     sources: Sources
     spent: float
     initial_spent: float
@@ -123,16 +123,16 @@ class History:
     ) -> Observations:
         kept = np.flatnonzero(placed & (source >= 0))
         X, source, design_row = X[kept], source[kept], self.design_row[kept]
-        lost = self.lost[kept]
+        stale = self.stale[kept]
         y = np.clip(_clip_infinite(self.y[kept], source), -_LARGEST_VALUE, _LARGEST_VALUE)
-        keep = ~lost | _is_repeated(X, source, design_row, lost, categorical)
+        keep = ~stale | _is_repeated(X, source, design_row, stale, categorical)
         kept = kept[keep]
         return Observations(
             X=X[keep],
             source=source[keep],
             y=y[keep],
             cost=self.cost[kept],
-            pending=self.running[kept] & ~self.lost[kept],
+            pending=self.running[kept] & ~self.stale[kept],
             trial=self.number[kept],
             design_row=design_row[keep],
             n_sources=len(self.sources),
@@ -152,7 +152,7 @@ def read(
     space: Mapping[str, BaseDistribution],
     cost_attr: str,
     exclude: int | None = None,
-    lost: Collection[int] = (),
+    stale: Collection[int] = (),
 ) -> History:
     """Read the trials of a study.
 
@@ -164,7 +164,7 @@ def read(
             running trials.
         cost_attr: The user attribute that holds the cost.
         exclude: Number of the trial that asks, which is left out.
-        lost: Numbers of the trials whose worker is gone.
+        stale: Numbers of the trials whose worker is gone.
     """
     full_space: dict[str, BaseDistribution] = dict(space)
     if sources.distribution is not None:
@@ -209,7 +209,7 @@ def read(
         ),
         running=np.array([t.state == TrialState.RUNNING for t, *_ in kept], dtype=bool),
         imported=np.array([attributes.is_imported(t) for t, *_ in kept], dtype=bool),
-        lost=np.array([n in lost for n in number], dtype=bool),
+        stale=np.array([n in stale for n in number], dtype=bool),
         sources=sources,
         spent=spent,
         initial_spent=initial_spent,
@@ -282,15 +282,15 @@ def _is_repeated(
     X: NDArray[np.float64],
     source: NDArray[np.int_],
     design_row: NDArray[np.int_],
-    is_lost: NDArray[np.bool_],
+    is_stale: NDArray[np.bool_],
     categorical: NDArray[np.bool_],
 ) -> NDArray[np.bool_]:
-    """Return which of the lost trials have another lost one of the same source close to them.
+    """Return which of the stale trials have another stale one of the same source close to them.
 
     Without locations, at the same row of the initial design.
     """
     result = np.zeros(len(X), dtype=bool)
-    index = np.flatnonzero(is_lost)
+    index = np.flatnonzero(is_stale)
     for i in index:
         others = index[(index != i) & (source[index] == source[i])]
         if X.shape[1]:
