@@ -299,7 +299,7 @@ class RobustMethod:
         first = np.flatnonzero(observations.source == 0)
         after = max(first.max(initial=-1) + 1, observations.n_imported)
         elsewhere = np.arange(after, len(observations))
-        elsewhere = elsewhere[observations.row[elsewhere] < 0]
+        elsewhere = elsewhere[observations.design_row[elsewhere] < 0]
         if len(elsewhere) >= self.max_in_a_row:
             return True
         debt = predicted_costs(observations, model.cost)[elsewhere].sum()
