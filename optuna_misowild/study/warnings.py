@@ -19,7 +19,7 @@ from optuna.trial import TrialState
 from optuna_misowild.gp.cost import typical_cost
 from optuna_misowild.study import attributes
 from optuna_misowild.study.costs import COST_ATTR
-from optuna_misowild.study.costs import costs
+from optuna_misowild.study.costs import costs_of
 from optuna_misowild.study.costs import has_own_unit
 from optuna_misowild.study.costs import malformed_cost
 from optuna_misowild.study.costs import recorded_cost_attr
@@ -417,7 +417,7 @@ def _compared(
 ) -> str | None:
     """Return what choices cost, if the first costs by far the most, as a source would."""
     by_choice: list[list[float]] = [[] for _ in distribution.choices]
-    for trial, cost in zip(trials, costs(trials, cost_attr), strict=True):
+    for trial, cost in zip(trials, costs_of(trials, cost_attr), strict=True):
         same = trial.distributions.get(name) == distribution
         if trial.state == TrialState.COMPLETE and math.isfinite(cost) and same:
             by_choice[int(distribution.to_internal_repr(trial.params[name]))].append(cost)
