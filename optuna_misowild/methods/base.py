@@ -87,13 +87,12 @@ class Observations:
     @property
     def n_constraints(self) -> int:
         """K."""
-        return self.constraints.shape[1]
+        return int(self.constraints.shape[1])
 
     @property
     def feasible(self) -> NDArray[np.bool_]:
         """Which rows violate no constraint as far as is known, shape (n,)."""
-        feasible: NDArray[np.bool_] = ~(self.constraints > 0.0).any(axis=1)
-        return feasible
+        return ~np.any(self.constraints > 0.0, axis=1)
 
     def valued(self, source: int) -> NDArray[np.int_]:
         """Rows of F_s: those of ``source`` that have a value."""
