@@ -25,9 +25,10 @@ if TYPE_CHECKING:
 
 MEANS = ("sample", "gls")
 
-# Beyond these, squares of y leave the range of floating-point numbers.
+# Beyond these, squares of y leave the range of floating-point numbers; so would the inverse of a
+# variance, which may be 1e-16 of the square of the scale.
 LARGEST = 1e150
-SMALLEST = 1e-150
+SMALLEST = 1e-142
 
 # Values that differ by less than this, relative to their size, differ by rounding only.
 _ROUNDING = 1e-13
