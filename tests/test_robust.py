@@ -115,6 +115,8 @@ def test_pending_query_keeps_others_away() -> None:
             pending=np.arange(n + 1) >= 24,
             trial=np.arange(n + 1),
             row=np.full(n + 1, -1),
+            failed=np.zeros(n + 1, dtype=bool),
+            constraints=np.empty((n + 1, 0)),
         )
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from typing import Any
 from typing import ClassVar
@@ -92,7 +93,13 @@ class Observations:
     @property
     def feasible(self) -> NDArray[np.bool_]:
         """Which rows violate no constraint as far as is known, shape (n,)."""
-        return ~np.any(self.constraints > 0.0, axis=1)
+        return np.asarray(~np.any(self.constraints > 0.0, axis=1))
+
+    def of_preferred(self) -> Observations:
+        """Return what was observed on the preferred source, as if there were no other."""
+        rows = self.source == 0
+        arrays = {k: v[rows] for k, v in vars(self).items() if isinstance(v, np.ndarray)}
+        return replace(self, n_sources=1, queryable=(0,), **arrays)
 
     def valued(self, source: int) -> NDArray[np.int_]:
         """Rows of F_s: those of ``source`` that have a value."""

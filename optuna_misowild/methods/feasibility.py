@@ -6,11 +6,11 @@ failure, and each constraint g_k ≤ 0 by one on its values. Log probabilities j
 
     log P(s, x) = min{log P_s(x), log P_1(x)} + Σ_k log Φ(−μ_k(x)/√(v_k(x) + λ_k²)),
 
-P_s(x) = Φ(μ_s/√(v_s + λ_s²)) being that source s succeeds. Constraints matter on the preferred
-source, whose optimum has to be feasible: μ_k and v_k are of its g_k, of which the others tell. A
-failure matters on the source that is queried, and on the preferred one, as nothing is to be
-learnt of where it would fail. The two are hardly independent, so it is the less probable of them
-rather than their product.
+P_s(x) = Φ(μ_s/√(v_s + λ_s² + 0.1)) being that source s succeeds. Constraints matter on the
+preferred source, whose optimum has to be feasible: μ_k and v_k are of its g_k, of which the
+others tell. A failure matters on the source that is queried, and on the preferred one, as nothing
+is to be learnt of where it would fail. The two are hardly independent, so it is the less probable
+of them rather than their product.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from optuna_misowild.gp.in_order import fit_in_order
 from optuna_misowild.gp.likelihood import Prior
 from optuna_misowild.optim.acquisition import Differentiated
 from optuna_misowild.optim.acquisition import chain
+from optuna_misowild.optim.domain import distances
 
 
 if TYPE_CHECKING:
@@ -42,8 +43,14 @@ if TYPE_CHECKING:
 
 # Failures are either systematic or random, which the noise tells: it may be as large as the
 # labels' variance. Success is what is expected unless there is evidence of failure.
-_SUCCESS = Quantity(FitSettings(mean=1.0, prior=Prior(noise_rate=3.0)), many=128)
+_SUCCESS = Quantity(FitSettings(mean=1.0, prior=Prior(noise_shape=1.5, noise_rate=3.0)), many=128)
+# By which labels of ±1 are less certain than normal variables of their variance are: with it,
+# probabilities are calibrated best, and in the midst of failures they go down to 1e-3.
+_LABEL_VARIANCE = 0.1
 _CONSTRAINT = Quantity(FitSettings(prior=Prior(ordered_noise=True)), many=128)
+
+# What is less probable than 1/2 is left to others, where there are any.
+LOG_HALF = float(np.log(0.5))
 
 # How far from 0 the value of a constraint may be, in units of their median distance from it.
 _WIDTH = 20.0
@@ -79,8 +86,9 @@ class Feasibility:
         if self.success is not None:
             gp = self.success
             p = gp.posterior(X, source, gradient=gradient)
-            own = log_normal_cdf(p.source_mean, p.source_variance + gp.noise[source])
-            first = log_normal_cdf(p.mean, p.variance + gp.noise[0])
+            noise = gp.noise + _LABEL_VARIANCE
+            own = log_normal_cdf(p.source_mean, p.source_variance + noise[source])
+            first = log_normal_cdf(p.mean, p.variance + noise[0])
             d_own = chain(own.partials, p.d_source_mean, p.d_source_variance)
             d_first = chain(first.partials, p.d_mean, p.d_variance)
             is_own = own.value < first.value[:, None]
@@ -93,19 +101,20 @@ class Feasibility:
             slope += chain(held.partials, -p.d_mean, p.d_variance)[:, None]
         return value, slope
 
-    def probability(self, X: Array, source: int = 0) -> Array:
-        """Return P(s, x) at X (m, d), shape (m,)."""
-        log_p, _ = self.log_probability(X, np.full((len(X), 1), source))
-        probability: Array = np.exp(log_p[:, 0])
-        return probability
 
-    def is_unlikely(self, X: Array, source: int = 0) -> NDArray[np.bool_]:
-        """Whether a query at X (m, d) rather fails or violates a constraint than not, (m,)."""
-        return np.less(self.probability(X, source), 0.5)
+def log_probability(feasibility: Feasibility | None, X: Array, source: int) -> Array:
+    """Return log P(s, x) at X (m, d), shape (m,); 0 where there is nothing to learn it from."""
+    if feasibility is None:
+        return np.zeros(len(X))
+    return feasibility.log_probability(X, np.full((len(X), 1), source))[0][:, 0]
 
 
 def fit_feasibility(
-    observations: Observations, domain: Domain, *, n_initial: int, restart_every: int
+    observations: Observations,
+    domain: Domain,
+    *,
+    n_initial: int = 5,
+    restart_every: int = 8,
 ) -> Feasibility | None:
     """Fit the models to the observations; None if nothing has failed and nothing is forbidden.
 
@@ -144,6 +153,38 @@ def fit_feasibility(
         if rows.any()
     ]
     return Feasibility(success, tuple(constraints))
+
+
+def may_be_best(
+    observations: Observations,
+    feasibility: Feasibility | None,
+    domain: Domain,
+    *,
+    min_distance: float,
+) -> NDArray[np.bool_]:
+    """Which rows may be the incumbent, shape (n,): those with a value that are feasible.
+
+    On the preferred source, as observed. Elsewhere, as the models expect of the preferred source
+    there, unless it has been there in vain.
+
+    Args:
+        observations: The trials so far.
+        feasibility: What is learnt of them, if there is anything.
+        domain: The search space.
+        min_distance: Distance in the unit cube below which two locations are the same.
+    """
+    result = observations.has_value
+    if feasibility is None:
+        return result
+    X, first = observations.X, observations.source == 0
+    in_vain = X[first & (observations.failed | ~observations.feasible)]
+    others = np.flatnonzero(result & ~first)
+    near = distances(X[others], in_vain, domain.categorical).min(axis=1, initial=np.inf)
+    result[first & ~observations.feasible] = False
+    result[others] = (near > min_distance) & (
+        log_probability(feasibility, X[others], 0) >= LOG_HALF
+    )
+    return result
 
 
 def scaled_constraint(g: Array) -> Array:
