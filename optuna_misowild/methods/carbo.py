@@ -361,7 +361,7 @@ class _Acquisition:
         value = improvement.value + power
         if model.feasibility is not None:
             is_seeking = model.incumbent == np.inf
-            log_p, _ = model.feasibility.log_probability(X, np.zeros((len(X), 1), dtype=int))
+            log_p, _ = model.feasibility.penalty(X, np.zeros((len(X), 1), dtype=int))
             value = (power if is_seeking else value) + log_p[:, 0]
         return np.where(model.is_excluded(X, 0), -np.inf, value)[:, None]
 
@@ -376,7 +376,7 @@ class _Acquisition:
         value = improvement.value + power
         if model.feasibility is not None:
             is_seeking = model.incumbent == np.inf
-            log_p, d_log_p = model.feasibility.log_probability(X, source[:, None], gradient=True)
+            log_p, d_log_p = model.feasibility.penalty(X, source[:, None], gradient=True)
             value = (power if is_seeking else value) + log_p[:, 0]
             gradient = (dpower if is_seeking else gradient) + d_log_p[:, 0]
         return np.where(model.is_excluded(X, 0), -np.inf, value), gradient

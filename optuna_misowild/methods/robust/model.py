@@ -169,7 +169,7 @@ class RobustAcquisition:
         values = cool(gain, log_cost, alpha=model.alpha).value
         if model.feasibility is not None:
             sources = np.array(columns)[None].repeat(len(X), axis=0)
-            values += model.feasibility.log_probability(X, sources)[0]
+            values += model.feasibility.penalty(X, sources)[0]
         if 0 in columns:
             of_first = log_cost[:, [columns.index(0)]]
             values[self._is_excluded(log_cost, of_first, np.array(columns))] = -np.inf
@@ -223,7 +223,7 @@ class RobustAcquisition:
             d_log_cost,
         )
         if model.feasibility is not None:
-            log_p, d_log_p = model.feasibility.log_probability(X, sources, gradient=True)
+            log_p, d_log_p = model.feasibility.penalty(X, sources, gradient=True)
             value = value._replace(value=value.value + log_p[:, 0])
             gradient = gradient + d_log_p[:, 0]
         if 0 in self.sources:
