@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from optuna_misowild.gp.fit import FitSettings
+from optuna_misowild.gp.in_order import N_OFFSETS
+from optuna_misowild.gp.in_order import RESTART_EVERY
 from optuna_misowild.gp.in_order import Quantity
 from optuna_misowild.gp.in_order import fit_in_order
 from optuna_misowild.gp.likelihood import Prior
@@ -153,8 +155,8 @@ def fit_feasibility(
     observations: Observations,
     domain: Domain,
     *,
-    n_initial: int = 5,
-    restart_every: int = 8,
+    n_initial: int = N_OFFSETS,
+    restart_every: int = RESTART_EVERY,
 ) -> Feasibility | None:
     """Fit the models to the observations; None if nothing has failed and nothing is forbidden.
 

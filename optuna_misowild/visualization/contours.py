@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from optuna_misowild.figure_data import FigureData
     from optuna_misowild.visualization.axes import Axis
-    from optuna_misowild.visualization.look import Look
     from optuna_misowild.visualization.quantity import Mark
     from optuna_misowild.visualization.quantity import Quantity
 
@@ -35,7 +35,7 @@ _LEVELS = 12
 
 
 def contour_figure(
-    look: Look, x_axis: Axis, y_axis: Axis, quantity: Quantity, title: str
+    data: FigureData, x_axis: Axis, y_axis: Axis, quantity: Quantity, title: str
 ) -> go.Figure:
     """Return a panel per source, and below a second one if there is a standard deviation."""
     x, y = x_axis.values(_RESOLUTION), y_axis.values(_RESOLUTION)
@@ -55,7 +55,7 @@ def contour_figure(
     for (row, column), source, mean in zip(places, quantity.sources, means, strict=True):
         contour = _contour(x_axis, y_axis, x, y, np.maximum(mean, bounds[0]), bounds)
         figure.add_trace(contour.update(coloraxis="coloraxis"), row, column)
-        figure.add_trace(_observations(look, x_axis, y_axis, quantity, source), row, column)
+        figure.add_trace(_observations(data, x_axis, y_axis, quantity, source), row, column)
     for (row, column), spread in zip(places, spreads, strict=False):
         contour = _contour(x_axis, y_axis, x, y, spread, (0.0, widest or 0.0))
         figure.add_trace(contour.update(coloraxis="coloraxis2"), row + n_blocks, column)
@@ -144,11 +144,11 @@ def _contour(
 
 
 def _observations(
-    look: Look, x_axis: Axis, y_axis: Axis, quantity: Quantity, source: int
+    data: FigureData, x_axis: Axis, y_axis: Axis, quantity: Quantity, source: int
 ) -> go.Scatter:
     shown = [
         query
-        for query in look.queries
+        for query in data.queries
         if query.source == source
         and x_axis.name in query.trial.params
         and y_axis.name in query.trial.params
@@ -167,7 +167,7 @@ def _observations(
         showlegend=False,
         cliponaxis=False,
         hovertemplate="%{text}<extra></extra>",
-        text=[look.hover(query) for query in shown],
+        text=[data.hover(query) for query in shown],
     )
 
 

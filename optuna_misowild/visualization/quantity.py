@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from optuna_misowild.visualization.look import Query
+from optuna_misowild.figure_data import Query
 
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from optuna_misowild.visualization.look import Look
+    from optuna_misowild.figure_data import FigureData
 
 
 Parameters = dict[str, Any]
@@ -110,11 +110,11 @@ class Quantity:
         return mean / factor, mean * factor
 
 
-def recommended(look: Look) -> list[Mark]:
+def recommended(data: FigureData) -> list[Mark]:
     """Return the mark of the recommended parameters, if there are any."""
-    if look.recommendation is None:
+    if data.recommendation is None:
         return []
-    return [Mark("Recommended", "star", look.centre)]
+    return [Mark("Recommended", "star", data.centre)]
 
 
 def compact(values: NDArray[np.float64], digits: int = 4) -> list[float | None]:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from optuna_misowild.visualization._figure import source_colors
 from optuna_misowild.visualization._plotly import colors
 from optuna_misowild.visualization._plotly import go
 from optuna_misowild.visualization._plotly import subplots
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from optuna_misowild.figure_data import FigureData
     from optuna_misowild.visualization.axes import Axis
-    from optuna_misowild.visualization.look import Look
     from optuna_misowild.visualization.quantity import Mark
     from optuna_misowild.visualization.quantity import Quantity
 
@@ -39,7 +40,9 @@ class _Curve(NamedTuple):
     std: NDArray[np.float64] | None
 
 
-def slice_figure(look: Look, axes: Sequence[Axis], quantity: Quantity, title: str) -> go.Figure:
+def slice_figure(
+    data: FigureData, axes: Sequence[Axis], quantity: Quantity, title: str
+) -> go.Figure:
     """Return one panel per axis; each goes through ``quantity.centre``."""
     n_columns = min(len(axes), _COLUMNS)
     n_rows = math.ceil(len(axes) / n_columns)
@@ -60,8 +63,10 @@ def slice_figure(look: Look, axes: Sequence[Axis], quantity: Quantity, title: st
         for source, caption, curve in zip(
             quantity.sources, quantity.captions, curves[i], strict=True
         ):
-            traces = _draw(axis, quantity, curve, least, look.colors[source], bold=source == 0)
-            traces.append(_observations(look, axis, quantity, source))
+            traces = _draw(
+                axis, quantity, curve, least, source_colors(data)[source], bold=source == 0
+            )
+            traces.append(_observations(data, axis, quantity, source))
             for trace in traces:
                 trace.update(legendgroup=caption, name=caption, showlegend=False)
             traces[-2].update(showlegend=i == 0)
@@ -140,10 +145,10 @@ def _translucent(color: str, opacity: float) -> str:
     return f"rgba({red},{green},{blue},{opacity})"
 
 
-def _observations(look: Look, axis: Axis, quantity: Quantity, source: int) -> go.Scatter:
+def _observations(data: FigureData, axis: Axis, quantity: Quantity, source: int) -> go.Scatter:
     shown = [
         query
-        for query in look.queries
+        for query in data.queries
         if query.source == source
         and axis.name in query.trial.params
         and math.isfinite(quantity.observation(query))
@@ -153,14 +158,14 @@ def _observations(look: Look, axis: Axis, quantity: Quantity, source: int) -> go
         y=[quantity.observation(query) for query in shown],
         mode="markers",
         marker={
-            "color": look.colors[source],
+            "color": source_colors(data)[source],
             "size": 7 if source == 0 else 5,
             "line": {"width": 0.5, "color": "Grey"},
         },
-        opacity=1.0 if len(look.view.space) == 1 else _FAINT,
+        opacity=1.0 if len(data.view.space) == 1 else _FAINT,
         cliponaxis=False,
         hovertemplate="%{text}<extra></extra>",
-        text=[look.hover(query) for query in shown],
+        text=[data.hover(query) for query in shown],
     )
 
 
