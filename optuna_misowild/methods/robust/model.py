@@ -142,9 +142,9 @@ class RobustAcquisition(SourceAcquisition):
     log{π·EI_J(x; μ⁺)·w_s(x)² + 1[s = 1]·(1 − π)·EI_1(x; min y_1)} − α·log ĉ_s(x) + log P(s, x)
 
     with both EI in units of y, and P the probability that the query succeeds where f_1 is
-    feasible, with caution. While no location is known to be feasible, the improvement is left out. If source 0
-    is among the sources, what cannot be paid is excluded, as are the others where they are hardly
-    cheaper than it, or where nothing would be left to ask it afterwards.
+    feasible, with caution. While no location is known to be feasible, the improvement is left
+    out. If source 0 is among the sources, what cannot be paid is excluded, as are the others where
+    they are hardly cheaper than it, or where nothing would be left to ask it afterwards.
     """
 
     model: RobustModel
