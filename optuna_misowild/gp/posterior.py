@@ -70,6 +70,11 @@ class Posterior:
         return self.rho * self.variance[:, None] + self.delta_covariance
 
     @property
+    def d_source_mean(self) -> Array:
+        """Gradient of ``source_mean``, shape (m, k, d) or (m, k, 0)."""
+        return self.rho[..., None] * self.d_mean[:, None] + self.d_delta_mean
+
+    @property
     def d_source_variance(self) -> Array:
         """Gradient of ``source_variance``, shape (m, k, d) or (m, k, 0)."""
         rho, of_first = self.rho[..., None], self.d_variance[:, None]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from typing import Any
 from typing import ClassVar
@@ -46,6 +47,11 @@ class Observations:
         n_undecided: How many trials have begun before the one that asks and not chosen yet.
         n_imported: Number of rows, the first ones, whose trials ran in another study: they inform
             the models, but say nothing of how this study goes on.
+        failed: Whether the trial failed, shape (n,), which is evidence that a query there fails:
+            such a row has no value and is not pending. Pruned trials have not failed. By default
+            none has.
+        constraints: Values of the user's constraints g_k ≤ 0, shape (n, K), within ±1e100; NaN
+            where unknown. By default there is none, K = 0.
     """
 
     X: NDArray[np.float64]
@@ -62,6 +68,14 @@ class Observations:
     initial_spent: float = 0.0
     n_undecided: int = 0
     n_imported: int = 0
+    failed: NDArray[np.bool_] = None  # type: ignore[assignment]  # As many as there are rows.
+    constraints: NDArray[np.float64] = None  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        if self.failed is None:
+            object.__setattr__(self, "failed", np.zeros(len(self), dtype=bool))
+        if self.constraints is None:
+            object.__setattr__(self, "constraints", np.empty((len(self), 0)))
 
     def __len__(self) -> int:
         return len(self.X)
@@ -70,6 +84,22 @@ class Observations:
     def has_value(self) -> NDArray[np.bool_]:
         """Which rows have an observed value, shape (n,)."""
         return np.isfinite(self.y)
+
+    @property
+    def n_constraints(self) -> int:
+        """K."""
+        return int(self.constraints.shape[1])
+
+    @property
+    def feasible(self) -> NDArray[np.bool_]:
+        """Which rows violate no constraint as far as is known, shape (n,)."""
+        return np.asarray(~np.any(self.constraints > 0.0, axis=1))
+
+    def of_preferred(self) -> Observations:
+        """Return what was observed on the preferred source, as if there were no other."""
+        rows = self.source == 0
+        arrays = {k: v[rows] for k, v in vars(self).items() if isinstance(v, np.ndarray)}
+        return replace(self, n_sources=1, queryable=(0,), **arrays)
 
     def valued(self, source: int) -> NDArray[np.int_]:
         """Rows of F_s: those of ``source`` that have a value."""
@@ -109,12 +139,18 @@ class Incumbent:
         verified: Whether it was observed on the preferred source.
         mean: What the model says of the objective there, in the minimised sense.
         std: The standard deviation of that.
+        feasible: Whether it violates no constraint of the user: as observed on the preferred
+            source, or else as the models expect.
+        probability: The probability that a query of the preferred source there neither fails nor
+            violates a constraint.
     """
 
     index: int
     verified: bool
     mean: float
     std: float
+    feasible: bool = True
+    probability: float = 1.0
 
 
 class FittedModel(Protocol):

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from optuna_misowild.methods.feasibility import LOG_HALF
+from optuna_misowild.methods.feasibility import log_probability
 from optuna_misowild.optim.acquisition import Field
 from optuna_misowild.optim.acquisition import SourceAcquisition
 from optuna_misowild.optim.acquisition import apply
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 
     from optuna_misowild.gp.cost import LogCost
     from optuna_misowild.gp.multi_source import MultiSourceGP
+    from optuna_misowild.methods.feasibility import Feasibility
     from optuna_misowild.methods.spending import SpendingLimit
 
 
@@ -28,8 +31,8 @@ if TYPE_CHECKING:
 class RobustModel:
     """What the robust method has fitted, in raw units and in the minimised sense.
 
-    The models of the objective are conditioned on the queries that have no value (pending or
-    failed), as if each gave the posterior mean.
+    The models of the objective are conditioned on the queries that are pending or were pruned, as
+    if each gave the posterior mean.
 
     Attributes:
         joint: The joint model of all sources.
@@ -37,14 +40,16 @@ class RobustModel:
             has a value; None while source 0 has too few values.
         log_odds: log π/(1 − π), the trust in the joint model; inf without GP_1.
         cost: The joint model of the log costs.
-        incumbent: μ⁺, the lowest posterior mean of f_1 at an evaluated location.
-        x_plus: x⁺, this location, shape (d,).
-        ranked: All evaluated locations, those of the lowest posterior mean of f_1 first, shape
-            (n, d).
-        best: min y_1, the lowest value of source 0; inf if it has none.
+        incumbent: μ⁺, the lowest posterior mean of f_1 at an evaluated location that is feasible.
+        x_plus: x⁺, this location, shape (d,). While none is feasible, the most probable one.
+        ranked: All evaluated locations, those that are feasible and of the lowest posterior mean
+            of f_1 first, shape (n, d).
+        best: min y_1, the lowest feasible value of source 0; inf if it has none.
         alpha: α, the exponent of the costs.
         log_ratio_limit: Source s is excluded where log ĉ_s(x)/ĉ_1(x) exceeds this, shape (S,).
         limit: What the next query may cost.
+        feasibility: What is learnt of failures and constraints; None if there are none.
+        is_seeking: Whether no location is known to be feasible, which is all that counts then.
     """
 
     joint: MultiSourceGP
@@ -58,6 +63,8 @@ class RobustModel:
     alpha: float
     log_ratio_limit: NDArray[np.float64]
     limit: SpendingLimit
+    feasibility: Feasibility | None = None
+    is_seeking: bool = False
 
     @property
     def length_scale(self) -> NDArray[np.float64]:
@@ -107,6 +114,14 @@ class RobustModel:
         too_dear: NDArray[np.bool_] = self.cost.gp.means(X, [source])[0] > np.log(self.limit.cost)
         return too_dear[:, 0]
 
+    def log_probability(self, X: NDArray[np.float64], source: int) -> NDArray[np.float64]:
+        """Return log P: a query of source s at X (m, d) succeeds where f_1 is feasible; (m,)."""
+        return log_probability(self.feasibility, X, source)
+
+    def is_unlikely(self, X: NDArray[np.float64], source: int) -> NDArray[np.bool_]:
+        """Whether it rather fails, or f_1 is rather not feasible there, than not, shape (m,)."""
+        return np.asarray(self.log_probability(X, source) < LOG_HALF)
+
     def discrepancy(
         self, X: NDArray[np.float64], source: int
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -124,11 +139,12 @@ class RobustModel:
 class RobustAcquisition(SourceAcquisition):
     """a(s, x) over some of the sources.
 
-    log{π·EI_J(x; μ⁺)·w_s(x)² + 1[s = 1]·(1 − π)·EI_1(x; min y_1)} − α·log ĉ_s(x)
+    log{π·EI_J(x; μ⁺)·w_s(x)² + 1[s = 1]·(1 − π)·EI_1(x; min y_1)} − α·log ĉ_s(x) + log P(s, x)
 
-    with both EI in units of y. If source 0 is among the sources, what cannot be paid is excluded,
-    as are the others where they are hardly cheaper than it, or where nothing would be left to
-    ask it afterwards.
+    with both EI in units of y, and P the probability that the query succeeds where f_1 is
+    feasible, with caution. While no location is known to be feasible, the improvement is left
+    out. If source 0 is among the sources, what cannot be paid is excluded, as are the others where
+    they are hardly cheaper than it, or where nothing would be left to ask it afterwards.
     """
 
     model: RobustModel
@@ -159,7 +175,11 @@ class RobustAcquisition(SourceAcquisition):
         of_both = np.insert(sources, 0, 0, axis=1)
         log_costs, d_log_costs = model.cost.gp.means(X, of_both, gradient=gradient)
         log_cost = Field(log_costs[:, 1:], d_log_costs[:, 1:])
+        if model.is_seeking:
+            utility = Field(np.zeros_like(utility.value), np.zeros_like(utility.gradient))
         value = apply(cool, utility, log_cost, alpha=model.alpha)
+        if model.feasibility is not None:
+            value += model.feasibility.penalty(X, sources, gradient=gradient)
         if 0 not in self.sources:
             return value
         return value.excluded(self._is_excluded(log_cost.value, log_costs[:, :1], sources))
