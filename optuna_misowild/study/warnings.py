@@ -15,9 +15,11 @@ import numpy as np
 from optuna.trial import TrialState
 
 from optuna_misowild.study import attributes
+from optuna_misowild.study.constraints import MAX_CONSTRAINTS
 from optuna_misowild.study.design_budget import rest_of_design
 from optuna_misowild.study.design_budget import unit_of
 from optuna_misowild.study.design_budget import what_is_left
+from optuna_misowild.study.failures import many_failed
 from optuna_misowild.study.missing_source import CLEARLY_CHEAPER
 from optuna_misowild.study.missing_source import MEASURABLE
 from optuna_misowild.study.missing_source import missing_source
@@ -79,6 +81,7 @@ class Advice:
         self._spent_budget(view)
         self._expensive_sources(view)
         self._initial_design(view)
+        self._too_many_constraints(view)
 
     def after_trial(self, study: Study, trial: FrozenTrial, state: TrialState) -> None:
         """Say what a trial tells that ends now, by the attributes that its objective has set.
@@ -92,6 +95,8 @@ class Advice:
             self._mixed_costs(study, trial, trials)
         elif state == TrialState.PRUNED:
             self._pruned(study, trial)
+        elif state == TrialState.FAIL:
+            self._failed(study, trial)
 
     # Sources.
 
@@ -165,6 +170,24 @@ class Advice:
         said = many_pruned(self._settings, trial, attributes.all_trials(study))
         if said is not None and self._once.first(study, "pruned"):
             attributes.logger.warning(said)
+
+    # Failures and constraints.
+
+    def _failed(self, study: Study, trial: FrozenTrial) -> None:
+        if self._once.is_said(study, "failed"):
+            return
+        said = many_failed(trial, attributes.all_trials(study), self._settings.source)
+        if said is not None and self._once.first(study, "failed"):
+            attributes.logger.warning(said)
+
+    def _too_many_constraints(self, view: StudyView) -> None:
+        ignored = view.ignored_constraints
+        if ignored and self._once.first(view.study, "constraints"):
+            attributes.logger.warning(
+                f"The search heeds {MAX_CONSTRAINTS} constraints, those that most trials have, "
+                f"and ignores {len(ignored)} more, such as {ignored[0]!r}. Several can be one: "
+                "their largest value."
+            )
 
     # The initial design.
 
