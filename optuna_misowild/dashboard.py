@@ -13,6 +13,7 @@ from optuna_misowild.visualization.acquisition import acquisition_figure
 from optuna_misowild.visualization.cost_history import cost_history_figure
 from optuna_misowild.visualization.cost_model import cost_model_figure
 from optuna_misowild.visualization.discrepancy import discrepancy_figure
+from optuna_misowild.visualization.feasibility import feasibility_figure
 from optuna_misowild.visualization.look import Look
 from optuna_misowild.visualization.objective_model import objective_model_figure
 from optuna_misowild.visualization.source_usage import source_usage_figure
@@ -33,6 +34,7 @@ FIGURES = {
     "misowild-objective-model": objective_model_figure,
     "misowild-cost-model": cost_model_figure,
     "misowild-discrepancy": discrepancy_figure,
+    "misowild-feasibility": feasibility_figure,
     "misowild-acquisition": acquisition_figure,
 }
 

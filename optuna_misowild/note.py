@@ -57,8 +57,11 @@ def _spent(look: Look) -> str:
     counts = ", ".join(f"{states[s]} {s.name.lower()}" for s in TrialState if states[s])
     budget = look.view.settings.budget
     of_budget = f" of {budget:g} ({look.view.spent / budget:.0%})" if budget is not None else ""
+    n_infeasible = sum(not query.feasible for query in look.queries)
+    infeasible = f" {n_infeasible} of them broke a constraint of yours." if n_infeasible else ""
     return (
         f"**Spent:** {look.view.spent:.4g}{of_budget}{look.cost_unit} by {counts or 'no'} trials."
+        f"{infeasible}"
     )
 
 
@@ -72,6 +75,10 @@ def _recommendation(look: Look) -> str:
         how = f"verified on {preferred}: {recommendation.value:.6g}"
     else:
         how = f"not verified on {preferred} yet"
+    if not recommendation.feasible:
+        how += "; **it breaks a constraint of yours**" if recommendation.verified else ""
+    if recommendation.probability < 1.0:
+        how += f"; feasible with probability {recommendation.probability:.2g}"
     expected = f"the model expects {recommendation.mean:.6g} ± {recommendation.std:.2g} there"
     return f"**Recommended:** {params}; {how}; {expected}."
 

@@ -11,6 +11,12 @@ import numpy as np
 from optuna_misowild.visualization._plotly import go
 from optuna_misowild.visualization._plotly import subplots
 from optuna_misowild.visualization.axes import log_ticks
+from optuna_misowild.visualization.outcome import FAILED
+from optuna_misowild.visualization.outcome import INFEASIBLE
+from optuna_misowild.visualization.outcome import PROBABLY_INFEASIBLE
+from optuna_misowild.visualization.outcome import SHADE
+from optuna_misowild.visualization.outcome import by_outcome
+from optuna_misowild.visualization.outcome import probably_infeasible
 from optuna_misowild.visualization.quantity import compact
 
 
@@ -21,6 +27,7 @@ if TYPE_CHECKING:
 
     from optuna_misowild.visualization.axes import Axis
     from optuna_misowild.visualization.look import Look
+    from optuna_misowild.visualization.look import Query
     from optuna_misowild.visualization.quantity import Mark
     from optuna_misowild.visualization.quantity import Quantity
 
@@ -55,16 +62,18 @@ def contour_figure(
     for (row, column), source, mean in zip(places, quantity.sources, means, strict=True):
         contour = _contour(x_axis, y_axis, x, y, np.maximum(mean, bounds[0]), bounds)
         figure.add_trace(contour.update(coloraxis="coloraxis"), row, column)
-        figure.add_trace(_observations(look, x_axis, y_axis, quantity, source), row, column)
+        hidden = None if quantity.is_feasibility else probably_infeasible(look, grid, source)
+        if hidden is not None and hidden.any():
+            _add(figure, _shade(x_axis, y_axis, x, y, hidden), row, column)
+        for trace in _observations(look, x_axis, y_axis, quantity, source):
+            _add(figure, trace, row, column)
     for (row, column), spread in zip(places, spreads, strict=False):
         contour = _contour(x_axis, y_axis, x, y, spread, (0.0, widest or 0.0))
         figure.add_trace(contour.update(coloraxis="coloraxis2"), row + n_blocks, column)
     for (row, column), source in zip(places, quantity.sources, strict=True):
         for mark in quantity.marks:
             if mark.source in (None, source):
-                trace = _mark(x_axis, y_axis, mark)
-                trace.update(showlegend=not any(t.name == mark.label for t in figure.data))
-                figure.add_trace(trace, row, column)
+                _add(figure, _mark(x_axis, y_axis, mark), row, column)
 
     figure.update_xaxes({**x_axis.layout(narrow=True), "title_text": None})
     figure.update_yaxes({**y_axis.layout(), "title_text": None})
@@ -74,6 +83,13 @@ def contour_figure(
     figure.update_yaxes(title_text=y_axis.title, col=1)
     _color_axes(figure, quantity, bounds, widest)
     return figure
+
+
+def _add(figure: go.Figure, trace: Any, row: int, column: int) -> None:
+    """Add a trace to a panel; of those with the same name one stands in the legend."""
+    if trace.name is not None:
+        trace.update(showlegend=not any(t.name == trace.name for t in figure.data))
+    figure.add_trace(trace, row, column)
 
 
 def _panels(
@@ -143,9 +159,24 @@ def _contour(
     return go.Contour(contours={"coloring": "heatmap", **levels}, line={"width": 0.5}, **shared)
 
 
+def _shade(
+    x_axis: Axis, y_axis: Axis, x: list[Any], y: list[Any], hidden: NDArray[np.bool_]
+) -> go.Heatmap:
+    return go.Heatmap(
+        x=[x_axis.place(value) for value in x],
+        y=[y_axis.place(value) for value in y],
+        z=[[1.0 if h else None for h in row] for row in hidden.reshape(len(y), len(x))],
+        colorscale=[[0.0, SHADE], [1.0, SHADE]],
+        showscale=False,
+        hoverinfo="skip",
+        name=PROBABLY_INFEASIBLE,
+        legendgroup=PROBABLY_INFEASIBLE,
+    )
+
+
 def _observations(
     look: Look, x_axis: Axis, y_axis: Axis, quantity: Quantity, source: int
-) -> go.Scatter:
+) -> list[go.Scatter]:
     shown = [
         query
         for query in look.queries
@@ -153,17 +184,45 @@ def _observations(
         and x_axis.name in query.trial.params
         and y_axis.name in query.trial.params
     ]
-    if quantity.observed is not None:
-        shown = [query for query in shown if math.isfinite(quantity.observation(query))]
+    traces = []
+    for outcome, queries in by_outcome(shown).items():
+        known = queries
+        if quantity.observed is not None:
+            known = [query for query in queries if math.isfinite(quantity.observation(query))]
+        if known or outcome is None:
+            traces.append(_points(look, x_axis, y_axis, quantity, known, outcome))
+        # What has failed has no value, but a place.
+        unknown = [query for query in queries if query not in known]
+        if unknown and outcome == FAILED:
+            traces.append(_points(look, x_axis, y_axis, None, unknown, outcome))
+    return traces
+
+
+def _points(
+    look: Look,
+    x_axis: Axis,
+    y_axis: Axis,
+    quantity: Quantity | None,
+    shown: list[Query],
+    outcome: str | None,
+) -> go.Scatter:
+    """Return points in the colours of what they have observed of a quantity, else white."""
+    fill: dict[str, Any] = {"color": "white"}
+    if quantity is not None and quantity.observed is not None:
         observed = np.array([quantity.observation(query) for query in shown])
         fill = {"color": compact(quantity.scaled(observed)), "coloraxis": "coloraxis"}
-    else:
-        fill = {"color": "white"}
     return go.Scatter(
         x=[x_axis.place(query.trial.params[x_axis.name]) for query in shown],
         y=[y_axis.place(query.trial.params[y_axis.name]) for query in shown],
         mode="markers",
-        marker={**fill, "size": 6, "line": {"width": 1, "color": "black"}},
+        marker={
+            **fill,
+            "size": 6 if outcome is None else 9,
+            "symbol": {None: "circle", INFEASIBLE: "circle-x", FAILED: "x"}[outcome],
+            "line": {"width": 1, "color": "black"},
+        },
+        name=outcome,
+        legendgroup=outcome,
         showlegend=False,
         cliponaxis=False,
         hovertemplate="%{text}<extra></extra>",

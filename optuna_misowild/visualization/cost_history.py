@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +15,10 @@ from optuna_misowild.visualization.look import VALUE_TITLE
 from optuna_misowild.visualization.look import Look
 from optuna_misowild.visualization.look import empty_figure
 from optuna_misowild.visualization.look import logger
+from optuna_misowild.visualization.outcome import FAILED
+from optuna_misowild.visualization.outcome import INFEASIBLE
+from optuna_misowild.visualization.outcome import add_at_bottom
+from optuna_misowild.visualization.outcome import by_outcome
 
 
 if TYPE_CHECKING:
@@ -44,7 +49,8 @@ def plot_cost_history(
 
     Of one study, each trial is a point where the money spent had got to when it finished,
     coloured by its source. Large points are values of the preferred source, small ones those of
-    the others, which are no results: the line goes through the best of the large ones. Values so
+    the others, which are no results: the line goes through the best of the large ones. Rings are
+    infeasible, and crosses at the bottom are trials that failed, without a value. Values so
     bad that nobody could see the line fall lie outside; a double click shows them. Of several
     studies, only the lines and the large points are shown, of values as good as each had
     after a tenth of its money; a double click shows the others.
@@ -85,12 +91,23 @@ def cost_history_figure(look: Look) -> go.Figure:
     for source, label in enumerate(look.labels):
         shown = [query for query in look.valued if query.source == source and query.feasible]
         figure.add_trace(_points(look, shown, label, look.colors[source], large=source == 0))
-    infeasible = [query for query in look.valued if not query.feasible]
+    ended = by_outcome(look.queries)
+    infeasible = [query for query in ended.get(INFEASIBLE, []) if math.isfinite(query.value)]
     if infeasible:
-        figure.add_trace(_points(look, infeasible, "Infeasible Trial", "#cccccc", large=False))
+        points = _points(look, infeasible, INFEASIBLE, "Grey", large=False)
+        points.marker.update(_colors(look, infeasible), symbol="circle-open", size=7)
+        figure.add_trace(points)
     figure.add_trace(_line(look, f"Best on {look.labels[0]}", look.colors[0]))
     _keep_extremes_out(figure, look)
+    if failed := ended.get(FAILED):
+        points = _points(look, failed, FAILED, "Grey", large=False)
+        points.marker.update(_colors(look, failed), symbol="x", size=7)
+        add_at_bottom(figure, points)
     return figure
+
+
+def _colors(look: Look, shown: list[Query]) -> dict[str, list[str]]:
+    return {"color": [look.colors[query.source] for query in shown]}
 
 
 def _comparison(looks: Mapping[str, Look]) -> go.Figure:

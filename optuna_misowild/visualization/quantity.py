@@ -64,6 +64,8 @@ class Quantity:
         midpoint: The value in the middle of the colours, if there is one.
         cut: This part of the lowest values is not told apart.
         depth: Nor are values that are more than this below the highest one.
+        is_feasibility: Whether it is itself how likely a query is to be feasible; else it is grey
+            where it probably is not.
     """
 
     title: str
@@ -79,6 +81,7 @@ class Quantity:
     midpoint: float | None = None
     cut: float = 0.0
     depth: float = math.inf
+    is_feasibility: bool = False
 
     def observation(self, query: Query) -> float:
         """Return what a query has observed, NaN if nothing that can be shown."""
