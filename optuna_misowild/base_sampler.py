@@ -270,10 +270,17 @@ class MethodSampler(BaseSampler):
         observations = view.design_observations
         allowed = self._allowed_sources(view, fixed)
         is_new = self._new_slots(view, fixed)
+
+        def new_row(source: int, row: int) -> int | None:
+            """Return the row, or a further one where that would repeat a query; None if all do."""
+            least = max(int(observations.row.max(initial=-1)) + 1, self._n_startup_trials)
+            further = range(least, least + _MAX_ROWS)
+            return next((r for r in (row, *further) if is_new(source, r)), None)
+
         wanted = (
-            pair
-            for pair in self._method.design(observations, self._n_startup_trials)
-            if pair[0] in allowed and is_new(*pair)
+            (source, new)
+            for source, row in self._method.design(observations, self._n_startup_trials)
+            if source in allowed and (new := new_row(source, row)) is not None
         )
         # Earlier trials that have just been started take the slots before this one's, whether
         # or not they have got to say so: workers that ask at once get different slots. If they
@@ -289,9 +296,10 @@ class MethodSampler(BaseSampler):
         # Nothing to build a model on, and nothing left to do until there is: one more location
         # of the (preferred) source.
         taken = observations.row[observations.source == allowed[0]]
-        row = max(int(taken.max(initial=-1)) + 1, self._n_startup_trials) + ahead
-        rows = range(row, row + _MAX_ROWS)
-        return next(((allowed[0], row) for row in rows if is_new(allowed[0], row)), None)
+        row = new_row(
+            allowed[0], max(int(taken.max(initial=-1)) + 1, self._n_startup_trials) + ahead
+        )
+        return None if row is None else (allowed[0], row)
 
     def _confirm_slot(
         self,

@@ -66,7 +66,7 @@ def test_sources_of_mixed_type() -> None:
     assert recommend(study).to_enqueue()["source"] is True
     asked = queries_of(study)
     assert asked["full"] == 0  # It is read only.
-    assert asked[0] == 1  # Hardly cheaper than the preferred one, which one query tells.
+    assert asked[0] == 2  # Hardly cheaper than the preferred one, which two queries tell.
     assert asked[None] > 3
     indices = {trial.params["source"]: trial.user_attrs["source_index"] for trial in study.trials}
     assert indices == {True: 0, None: 1, 0: 2}
@@ -119,7 +119,7 @@ def test_twelve_sources() -> None:
     assert study.best_params["y"] == pytest.approx(0.6, abs=0.03)
     asked = queries_of(study)
     assert all(asked[name] >= 1 for name in names)
-    assert asked[names[1]] == 1  # It costs a half.
+    assert asked[names[1]] == 2  # It costs a half.
     assert asked[names[0]] < 22
     assert cumulated_cost(study) < 30.0
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from optuna_misowild.gp.in_order import fit_in_order
 from optuna_misowild.gp.memo import remember
 from optuna_misowild.gp.multi_source import MultiSourceGP
 from optuna_misowild.methods.robust import fit
@@ -41,7 +42,7 @@ def test_what_is_remembered_of_models_has_no_large_matrix() -> None:
     for _ in range(4):
         X, source = rng.random((n, 2)), np.arange(n) % 2
         y = X.sum(axis=1) + 0.1 * source
-        joint = fit.fit_in_order(
+        joint = fit_in_order(
             X, source, y, n_sources=2, n_initial=3, restart_every=10, categorical=categorical
         )
         single = fit.fit_single(X, y, categorical)
@@ -54,7 +55,7 @@ def test_what_is_remembered_of_models_has_no_large_matrix() -> None:
         assert not {"_factor", "_inverse_factor"} & set(vars(model))
     # Those that are built anew are the same to the last bit.
     joint_of_first, single_of_first, X, source, y = fitted[0]
-    joint = fit.fit_in_order(
+    joint = fit_in_order(
         X, source, y, n_sources=2, n_initial=3, restart_every=10, categorical=categorical
     )
     np.testing.assert_array_equal(joint.predict(X), joint_of_first)

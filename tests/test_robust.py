@@ -14,6 +14,7 @@ from robust_observations import example
 from robust_observations import objective
 from robust_observations import observe
 
+from optuna_misowild.gp import in_order
 from optuna_misowild.methods.base import Observations
 from optuna_misowild.methods.base import Proposal
 from optuna_misowild.methods.robust import RobustMethod
@@ -73,7 +74,7 @@ def test_what_is_remembered_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> 
     propose(example(n=42))
     expected = propose(example(n=43))
     for module, name in (
-        (fit, "_fit_from_defaults"),
+        (in_order, "_fit_from_defaults"),
         (fit, "_fit_costs"),
         (fit, "_fit_single"),
     ):
@@ -114,6 +115,8 @@ def test_pending_query_keeps_others_away() -> None:
             pending=np.arange(n + 1) >= 24,
             trial=np.arange(n + 1),
             row=np.full(n + 1, -1),
+            failed=np.zeros(n + 1, dtype=bool),
+            constraints=np.empty((n + 1, 0)),
         )
 
 

@@ -13,8 +13,8 @@ from robust_observations import example
 from robust_observations import objective
 from robust_observations import observe
 
+from optuna_misowild.gp import in_order
 from optuna_misowild.methods.robust import RobustMethod
-from optuna_misowild.methods.robust import fit
 
 
 Fits = list[tuple[int, bool]]
@@ -24,14 +24,14 @@ Fits = list[tuple[int, bool]]
 def fits(monkeypatch: pytest.MonkeyPatch) -> Fits:
     """The fits as they are made: number of observations, and whether from the defaults."""
     seen: Fits = []
-    original = fit.fit_gp
+    original = in_order.fit_gp
 
     def spy(X: Array, *args: Any, **kwargs: Any) -> Any:
         if "offsets" in kwargs:  # Not GP_1.
             seen.append((len(X), kwargs.get("warm_start") is None))
         return original(X, *args, **kwargs)
 
-    monkeypatch.setattr(fit, "fit_gp", spy)
+    monkeypatch.setattr(in_order, "fit_gp", spy)
     return seen
 
 
@@ -90,14 +90,14 @@ def test_noise_is_ordered_in_the_model_of_the_objective_only(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     ordered = []
-    original = fit.fit_gp
+    original = in_order.fit_gp
 
     def spy(*args: Any, **kwargs: Any) -> Any:
         if "offsets" in kwargs:  # Not GP_1.
             ordered.append(kwargs["settings"].prior.ordered_noise)
         return original(*args, **kwargs)
 
-    monkeypatch.setattr(fit, "fit_gp", spy)
+    monkeypatch.setattr(in_order, "fit_gp", spy)
     for n in (16, 17):  # From the defaults, and from there on.
         METHOD.fit(example(seed=8, n=n), SQUARE)
     assert ordered == [True, False] * 2  # Of the objective, and of the costs.

@@ -29,6 +29,7 @@ from examples.benchmarks.study import Task
 from optuna_misowild.gp.kernels import matern
 from optuna_misowild.gp.likelihood import Density
 from optuna_misowild.gp.multi_source import MultiSourceGP
+from optuna_misowild.study.observe import History
 from optuna_misowild.study.snapshot import StudyView
 
 
@@ -102,7 +103,7 @@ def of_density(density: Density, theta: np.ndarray) -> tuple[float, float]:
 
 CLIMBS = "climbs"  # Where gradients are asked for.
 PARTS: dict[str, list[tuple[type, str, Count | None]]] = {
-    "reading the trials": [(StudyView, "_observe", None)],
+    "reading the trials": [(StudyView, "_read", None), (History, "_observations", None)],
     "fit of hyperparameters": [(Density, "__call__", of_density)],
     "conditioning": [
         (MultiSourceGP, "_factor", of_factor),

@@ -25,9 +25,10 @@ if TYPE_CHECKING:
 
 MEANS = ("sample", "gls")
 
-# Beyond these, squares of y leave the range of floating-point numbers.
+# Beyond these, squares of y leave the range of floating-point numbers; so would the inverse of a
+# variance, which may be 1e-16 of the square of the scale.
 LARGEST = 1e150
-SMALLEST = 1e-150
+SMALLEST = 1e-142
 
 # Values that differ by less than this, relative to their size, differ by rounding only.
 _ROUNDING = 1e-13
@@ -61,36 +62,43 @@ class FitSettings:
         ard: Whether each coordinate has a length scale of its own.
         prior: The prior of the hyperparameters; None for maximum likelihood.
         mean: The mean of f_1: ``"sample"``, that of the values without the offsets of their
-            sources; or ``"gls"``, the likeliest one, by generalised least squares.
+            sources; ``"gls"``, the likeliest one, by generalised least squares; or a number that
+            is known beforehand, from which deviations are measured then.
         min_scale: The least standard deviation that values are standardised by.
 
     Raises:
-        ValueError: If ``mean`` is none of these.
+        ValueError: If ``mean`` is another text.
     """
 
     nu: float = 2.5
     ard: bool = True
     prior: Prior | None = Prior()
-    mean: str = "sample"
+    mean: str | float = "sample"
     min_scale: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.mean not in MEANS:
+        if isinstance(self.mean, str) and self.mean not in MEANS:
             raise ValueError(f"`mean` must be one of {MEANS}, but got {self.mean!r}.")
 
 
 def standardise(
-    y: NDArray[np.float64], min_scale: float = 0.0
+    y: NDArray[np.float64], min_scale: float = 0.0, mean: float | None = None
 ) -> tuple[NDArray[np.float64], float, float]:
     """Return (y − mean)/scale, the mean and the scale.
 
     The scale is the standard deviation, but at least ``min_scale``. Values that are all the same
-    do not tell a scale: it is then ``min_scale``, or else the size of the value.
+    do not tell a scale: it is then ``min_scale``, or else the size of the value. Around a mean
+    that is known, it is the root of the mean square; 1, if no value differs from it.
 
     Args:
         y: Finite values, shape (n,); those beyond ±1e150 count as ±1e150.
         min_scale: The least scale.
+        mean: The mean, if it is known.
     """
+    if mean is not None:
+        y = np.clip(y, -LARGEST, LARGEST) - mean
+        scale = max(float(np.sqrt(np.square(y).sum() / max(len(y), 1))), min_scale) or 1.0
+        return y / scale, mean, scale
     if len(y) == 0:
         return y, 0.0, min_scale or 1.0
     y = np.clip(y, -LARGEST, LARGEST)
@@ -178,7 +186,8 @@ def fit_gp(
     offsets = np.zeros(1) if offsets is None else offsets
     categorical = np.zeros(d, dtype=bool) if categorical is None else categorical
     y = np.clip(y, -LARGEST, LARGEST)
-    targets, mean, scale = standardise(y - offsets[source], settings.min_scale)
+    known_mean = None if isinstance(settings.mean, str) else settings.mean
+    targets, mean, scale = standardise(y - offsets[source], settings.min_scale, known_mean)
     n_sources = len(offsets)
     hyperparameters = Hyperparameters.start(d, n_sources) if warm_start is None else warm_start
     if targets.any():
@@ -216,7 +225,7 @@ def fit_gp(
                 RuntimeWarning,
                 stacklevel=2,
             )
-    elif n > 1:
+    elif n > 1 and known_mean is None:
         scale *= _FLAT
     model = MultiSourceGP(
         X=X,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from typing import Any
 from typing import ClassVar
@@ -87,13 +88,18 @@ class Observations:
     @property
     def n_constraints(self) -> int:
         """K."""
-        return self.constraints.shape[1]
+        return int(self.constraints.shape[1])
 
     @property
     def feasible(self) -> NDArray[np.bool_]:
         """Which rows violate no constraint as far as is known, shape (n,)."""
-        feasible: NDArray[np.bool_] = ~(self.constraints > 0.0).any(axis=1)
-        return feasible
+        return np.asarray(~np.any(self.constraints > 0.0, axis=1))
+
+    def of_preferred(self) -> Observations:
+        """Return what was observed on the preferred source, as if there were no other."""
+        rows = self.source == 0
+        arrays = {k: v[rows] for k, v in vars(self).items() if isinstance(v, np.ndarray)}
+        return replace(self, n_sources=1, queryable=(0,), **arrays)
 
     def valued(self, source: int) -> NDArray[np.int_]:
         """Rows of F_s: those of ``source`` that have a value."""

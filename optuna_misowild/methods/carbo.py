@@ -24,6 +24,9 @@ from optuna_misowild.methods import arguments
 from optuna_misowild.methods.base import Incumbent
 from optuna_misowild.methods.base import Proposal
 from optuna_misowild.methods.exploration import least_known
+from optuna_misowild.methods.feasibility import LOG_HALF
+from optuna_misowild.methods.feasibility import fit_feasibility
+from optuna_misowild.methods.feasibility import log_probability
 from optuna_misowild.methods.outliers import clip_outliers
 from optuna_misowild.methods.spending import best_payable
 from optuna_misowild.methods.spending import spending_limit
@@ -44,6 +47,7 @@ if TYPE_CHECKING:
     from optuna_misowild.gp.cost import LogCost
     from optuna_misowild.gp.multi_source import MultiSourceGP
     from optuna_misowild.methods.base import Observations
+    from optuna_misowild.methods.feasibility import Feasibility
     from optuna_misowild.optim.domain import Domain
 
 
@@ -122,7 +126,7 @@ class CostCooling:
         return [(0, row) for row in rows]
 
     def fit(self, observations: Observations, domain: Domain) -> CostCoolingModel:
-        """Fit the objective and the log cost of the preferred source."""
+        """Fit the objective, the log cost and the feasibility of the preferred source."""
         X, cost = observations.X, observations.cost
         valued, costed = observations.valued(0), observations.costed(0)
         y = clip_outliers(observations.y[valued], observations.source[valued])
@@ -135,14 +139,17 @@ class CostCooling:
             settings=LOG,
         )
         here = observations.source == 0
-        running, silent = X[here & observations.pending], X[here & ~observations.has_value]
+        running = X[here & observations.pending]
+        silent = X[here & ~observations.has_value & ~observations.failed]
+        feasibility = fit_feasibility(observations.of_preferred(), domain)
+        feasible = observations.feasible[valued]
         pending_cost = float(log_cost.median(running).sum())
         spent = observations.spent + pending_cost
         return CostCoolingModel(
-            # Pending and failed queries as if they gave the posterior mean.
+            # Pending and pruned queries as if they gave the posterior mean.
             objective=objective.condition(silent),
             cost=log_cost,
-            incumbent=float(y.min(initial=np.inf)),
+            incumbent=float(y[feasible].min(initial=np.inf)),
             spent=spent,
             alpha=(
                 cooling_exponent(
@@ -152,6 +159,7 @@ class CostCooling:
                 else self.alpha
             ),
             left=spending_limit(observations, pending_cost, log_cost.median(X[valued])),
+            feasibility=feasibility,
         )
 
     def too_expensive(self, observations: Observations, domain: Domain) -> dict[int, float]:
@@ -175,11 +183,13 @@ class CostCooling:
             pool = domain.snap(rng.random((self.n_candidates, domain.d)))
             if fixed is not None:
                 pool = np.where(np.isnan(fixed), pool, fixed)
+            unlikely = model.is_unlikely(pool, 0)
+            pool = pool if unlikely.all() else pool[~unlikely]
             nearest = distances(pool, queried, domain.categorical).min(axis=1, initial=np.inf)
             chosen = cost_effective_choice(model.cost.gp.predict_mean(pool), nearest)
             return Proposal(source, pool[chosen])
         valued = observations.valued(0)
-        best_first = valued[np.argsort(observations.y[valued], kind="stable")]
+        best_first = valued[np.lexsort((observations.y[valued], ~observations.feasible[valued]))]
         asked = observations.X[best_first]
 
         def find(left: float, starts: NDArray[np.float64]) -> Maximum:
@@ -201,20 +211,31 @@ class CostCooling:
         )
         x = found.x
         if (distances(x[None], queried, domain.categorical) < self.min_distance).any():
-            excluded = replace(model, left=left).is_excluded
+            exclusions = replace(model, left=left).is_excluded, model.is_unlikely
             x = least_known(
-                model.objective, 0, queried, domain, rng=rng, fixed=fixed, is_excluded=excluded
+                model.objective, 0, queried, domain, rng=rng, fixed=fixed, exclusions=exclusions
             )
         return Proposal(source, x)
 
     def recommend(self, observations: Observations, domain: Domain) -> Incumbent | None:
-        """Return the best evaluation of the preferred source."""
+        """Return the best feasible evaluation of the preferred source, else the most feasible."""
         valued = observations.valued(0)
         if not len(valued):
             return None
-        index = int(valued[np.argmin(observations.y[valued])])
-        mean, variance = self.fit(observations, domain).objective.predict(observations.X[[index]])
-        return Incumbent(index, True, float(mean[0]), float(np.sqrt(variance[0])))
+        model, y = self.fit(observations, domain), observations.y[valued]
+        feasible = observations.feasible[valued]
+        log_p = model.log_probability(observations.X[valued], 0)
+        best = np.argmin(np.where(feasible, y, np.inf) if feasible.any() else -log_p)
+        index = int(valued[best])
+        mean, variance = model.objective.predict(observations.X[[index]])
+        return Incumbent(
+            index,
+            True,
+            float(mean[0]),
+            float(np.sqrt(variance[0])),
+            feasible=bool(feasible[best]),
+            probability=float(np.exp(log_p[best])),
+        )
 
     def _initial_cost(self, observations: Observations, spent: float) -> float:
         """Return τ_init, what the initial design has cost."""
@@ -262,12 +283,14 @@ class CostCoolingModel:
     """What cost-cooling has fitted, in raw units and in the minimised sense.
 
     Attributes:
-        objective: The model of the preferred source, conditioned on the queries without a value.
+        objective: The model of the preferred source, conditioned on the queries that run or were
+            pruned.
         cost: The model of its log cost.
-        incumbent: The lowest value observed there; inf if there is none.
+        incumbent: The lowest feasible value observed there; inf if there is none.
         spent: τ_n, the cost so far, that of pending queries as predicted.
         alpha: α, the exponent of the cost.
         left: What the next query may cost, see :func:`spending_limit`.
+        feasibility: What is learnt of failures and constraints; None if there are none.
     """
 
     objective: MultiSourceGP
@@ -276,6 +299,16 @@ class CostCoolingModel:
     spent: float
     alpha: float
     left: float = np.inf
+    feasibility: Feasibility | None = None
+
+    def log_probability(self, X: NDArray[np.float64], source: int) -> NDArray[np.float64]:
+        """Return log P that a query at X (m, d) neither fails nor violates a constraint, (m,)."""
+        _only_preferred(source)
+        return log_probability(self.feasibility, X, source)
+
+    def is_unlikely(self, X: NDArray[np.float64], source: int) -> NDArray[np.bool_]:
+        """Whether it rather does one of these than not, shape (m,)."""
+        return np.asarray(self.log_probability(X, source) < LOG_HALF)
 
     def predict(
         self, X: NDArray[np.float64], source: int
@@ -306,14 +339,17 @@ class CostCoolingModel:
         return np.zeros(len(X))
 
     def acquisition(self, X: NDArray[np.float64], source: int) -> NDArray[np.float64]:
-        """Return log EI-cool at X (m, d), shape (m,)."""
+        """Return log EI-cool + log P at X (m, d), shape (m,)."""
         _only_preferred(source)
         return _Acquisition(self).values(X)[:, 0]
 
 
 @dataclass(frozen=True)
 class _Acquisition:
-    """log EI(x) + log E[c(x)^−α], the cost being lognormal; −inf where it cannot be paid."""
+    """log EI(x) + log E[c(x)^−α] + log P(x), the cost being lognormal.
+
+    It is −inf where the cost cannot be paid. While nothing is feasible, EI is left out.
+    """
 
     model: CostCoolingModel
     sources: tuple[int, ...] = (0,)
@@ -323,6 +359,10 @@ class _Acquisition:
         improvement = log_ei(*model.objective.predict(X), model.incumbent)
         power, _ = model.cost.log_expected_power(X, -model.alpha)
         value = improvement.value + power
+        if model.feasibility is not None:
+            is_seeking = model.incumbent == np.inf
+            log_p, _ = model.feasibility.log_probability(X, np.zeros((len(X), 1), dtype=int))
+            value = (power if is_seeking else value) + log_p[:, 0]
         return np.where(model.is_excluded(X, 0), -np.inf, value)[:, None]
 
     def value_and_gradient(
@@ -334,6 +374,11 @@ class _Acquisition:
         power, dpower = model.cost.log_expected_power(X, -model.alpha, gradient=True)
         gradient = chain(improvement.partials, p.d_mean, p.d_variance) + dpower
         value = improvement.value + power
+        if model.feasibility is not None:
+            is_seeking = model.incumbent == np.inf
+            log_p, d_log_p = model.feasibility.log_probability(X, source[:, None], gradient=True)
+            value = (power if is_seeking else value) + log_p[:, 0]
+            gradient = (dpower if is_seeking else gradient) + d_log_p[:, 0]
         return np.where(model.is_excluded(X, 0), -np.inf, value), gradient
 
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from optuna_misowild.optim.maximize import Maximum
 from optuna_misowild.optim.maximize import maximize
 
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from collections.abc import Sequence
     from typing import TypeAlias
 
     from numpy.typing import NDArray
@@ -61,7 +61,7 @@ def least_known(
     *,
     rng: np.random.Generator,
     fixed: NDArray[np.float64] | None = None,
-    is_excluded: Exclusion | None = None,
+    exclusions: Sequence[Exclusion] = (),
 ) -> NDArray[np.float64]:
     """Return where the variance of a model is largest, away from the queries of its source.
 
@@ -72,16 +72,20 @@ def least_known(
         domain: The search space.
         rng: Source of randomness.
         fixed: Coordinates that are fixed, NaN where free, shape (d,).
-        is_excluded: Tells which of X (m, d) are not to be chosen on a source, as long as any
-            other may be; by default none.
+        exclusions: Each tells which of X (m, d) are not to be chosen on a source, as long as any
+            other may be. Where all are excluded, the last one is given up first.
 
     Returns:
         The location, shape (d,).
     """
 
-    def found(is_excluded: Exclusion | None) -> Maximum:
-        target = Uncertainty(model, (source,), is_excluded)
-        return maximize(target, domain, rng=rng, fixed=fixed, avoid={source: queried})
+    def is_excluded(X: NDArray[np.float64], source: int) -> NDArray[np.bool_]:
+        return np.asarray(np.any([excludes(X, source) for excludes in exclusions], axis=0))
 
-    best = found(is_excluded)
-    return found(None).x if best.value == -np.inf else best.x
+    target = Uncertainty(model, (source,), is_excluded if exclusions else None)
+    best = maximize(target, domain, rng=rng, fixed=fixed, avoid={source: queried})
+    if best.value > -np.inf or not exclusions:
+        return best.x
+    return least_known(
+        model, source, queried, domain, rng=rng, fixed=fixed, exclusions=exclusions[:-1]
+    )

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from optuna_misowild.methods.base import Observations
 
 
+# So many times the rows of the design cover the space as well as these, wherever they are.
+_COVERING = 2
+
+
 def remaining_pairs(
     observations: Observations,
     n_rows: int,
@@ -49,9 +53,9 @@ def remaining_pairs(
     while no cost of the preferred source is known.
 
     Evaluations of the preferred source that hold no row (enqueued, added, of an earlier study)
-    count in the place of one, and so do failed and pending ones. Those of another source do not:
-    they are not where the preferred one is queried. A source that failed without a cost is tried
-    at another row.
+    count in the place of one, and so do failed and pending ones. Those of another source do not,
+    as they are not where the preferred one is queried, unless there are so many that they cover
+    the space. A source that failed without a cost is tried at another row.
 
     Args:
         observations: The trials so far.
@@ -71,9 +75,10 @@ def remaining_pairs(
         return [(s, row) for row in range(n_rows) for s in others if _free(observations, s, [row])]
     n_preferred = min(n_preferred, n_rows)
     cheap = [s for s in others if seems_cheap(observations, s, max_cost_ratio)]
-    n_given = int(((observations.source == 0) & (observations.row < 0)).sum())
-    free = _free(observations, 0, range(n_preferred if cheap else n_rows))
-    preferred = [(0, row) for row in free[: max(len(free) - n_given, 0)]]
+    rows = range(n_preferred if cheap else n_rows)
+    is_given = (observations.source == 0) & ~np.isin(observations.row, rows)
+    free = _free(observations, 0, rows)
+    preferred = [(0, row) for row in free[: max(len(free) - int(is_given.sum()), 0)]]
 
     first = _first_row(observations)
     if first is None:
@@ -100,6 +105,9 @@ def remaining_pairs(
             n_affordable = max(int(min(allowance / means[s], n_most)), n_least)
         free = _free(observations, s, order)
         n_asked = int((has_row & (has_cost | observations.pending)).sum())
+        n_added = int((observations.source[~has_row & observations.has_value] == s).sum())
+        if n_added >= _COVERING * n_rows:
+            n_asked += n_added
         wanted += [(order.index(row), s, row) for row in free[: max(n_affordable - n_asked, 0)]]
     return preferred + [(s, row) for _, s, row in sorted(wanted)]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -12,10 +11,10 @@ from optuna_misowild.gp.cost import LOG
 from optuna_misowild.gp.cost import LogCost
 from optuna_misowild.gp.cost import log_costs
 from optuna_misowild.gp.cost import typical_cost
-from optuna_misowild.gp.fit import FitSettings
 from optuna_misowild.gp.fit import fit_gp
-from optuna_misowild.gp.fit import shared_offsets
-from optuna_misowild.gp.likelihood import Prior
+from optuna_misowild.gp.in_order import OBJECTIVE
+from optuna_misowild.gp.in_order import Quantity
+from optuna_misowild.gp.in_order import fit_in_order
 from optuna_misowild.gp.memo import remember
 
 
@@ -26,117 +25,7 @@ if TYPE_CHECKING:
     from optuna_misowild.methods.base import Observations
 
 
-# At least 1/16 of the data is new at each restart.
-_NEW = 16
-# L-BFGS-B iterations of a search, from each start; more of them where hyperparameters then stay.
-_N_ITERATIONS = 25
-_N_SETTLING = 35
-
-
-@dataclass(frozen=True)
-class Quantity:
-    """What differs between the joint models of the objective and of the log costs.
-
-    Attributes:
-        settings: What kind of model it is.
-        many: Number of observations from which on hyperparameters stay from one restart of their
-            search to the next.
-    """
-
-    settings: FitSettings
-    many: int
-
-
-OBJECTIVE = Quantity(FitSettings(prior=Prior(ordered_noise=True)), many=128)
 LOG_COST = Quantity(LOG, many=48)
-
-
-def fit_in_order(
-    X: NDArray[np.float64],
-    source: NDArray[np.int_],
-    y: NDArray[np.float64],
-    *,
-    n_sources: int,
-    n_initial: int,
-    restart_every: int,
-    categorical: NDArray[np.bool_],
-    quantity: Quantity = OBJECTIVE,
-) -> MultiSourceGP:
-    """Fit a joint model as a function of the observations alone.
-
-    The search for hyperparameters starts from what the defaults lead to for the first
-    k·restart_every observations, k as large as possible: so it costs little while
-    these are remembered, it is the same in every process, and a bad mode is left again.
-    Of many observations the last few change little: the search ends there, the model is
-    conditioned on them, and restarts become rare.
-
-    Args:
-        X: Locations, shape (n, d), in the order of the trials.
-        source: Shape (n,).
-        y: Shape (n,).
-        n_sources: S.
-        n_initial: Number of locations from which offsets between the sources are taken.
-        restart_every: Number of observations from one restart to the next.
-        categorical: Shape (d,).
-        quantity: What ``y`` is.
-    """
-
-    def part(n: int) -> tuple[NDArray[np.float64], NDArray[np.int_], NDArray[np.float64]]:
-        return X[:n], source[:n], y[:n]
-
-    n = len(X)
-    every = restart_every * max(1, n // (_NEW * restart_every))
-    n_checkpoint = n - n % every or n
-    is_settled = n_checkpoint >= quantity.many
-    # A copy, so that the (n, n) matrices that it will make are not remembered.
-    start = replace(
-        _fit_from_defaults(
-            *part(n_checkpoint),
-            n_sources,
-            n_initial,
-            categorical,
-            quantity,
-            _N_SETTLING if is_settled else _N_ITERATIONS,
-        )
-    )
-    if n_checkpoint == n:
-        return start
-    # A source that is new has its offset to be found.
-    if is_settled and np.isin(source[n_checkpoint:], source[:n_checkpoint]).all():
-        latest = slice(n_checkpoint, None)
-        return start.condition(X[latest], y[latest], source=source[latest])
-    return fit_gp(
-        X,
-        y,
-        source=source,
-        offsets=shared_offsets(X, source, y, n_sources=n_sources, limit=n_initial),
-        categorical=categorical,
-        settings=quantity.settings,
-        warm_start=start.hyperparameters,
-        n_iterations=_N_ITERATIONS,
-    )
-
-
-@remember(maxsize=8)
-def _fit_from_defaults(
-    X: NDArray[np.float64],
-    source: NDArray[np.int_],
-    y: NDArray[np.float64],
-    n_sources: int,
-    n_initial: int,
-    categorical: NDArray[np.bool_],
-    quantity: Quantity,
-    n_iterations: int,
-) -> MultiSourceGP:
-    return fit_gp(
-        X,
-        y,
-        source=source,
-        offsets=shared_offsets(X, source, y, n_sources=n_sources, limit=n_initial),
-        categorical=categorical,
-        settings=quantity.settings,
-        n_iterations=n_iterations,
-    )
 
 
 def fit_costs(

@@ -15,15 +15,18 @@ from typing import ClassVar
 
 import numpy as np
 
+from optuna_misowild.gp.in_order import fit_in_order
 from optuna_misowild.methods import arguments
 from optuna_misowild.methods.base import Incumbent
 from optuna_misowild.methods.base import Proposal
 from optuna_misowild.methods.exploration import least_known
+from optuna_misowild.methods.feasibility import fit_feasibility
+from optuna_misowild.methods.feasibility import log_probability
+from optuna_misowild.methods.feasibility import may_be_best
 from optuna_misowild.methods.outliers import clip_outliers
 from optuna_misowild.methods.robust.cost_ratio import log_ratio_limits
 from optuna_misowild.methods.robust.design import remaining_pairs
 from optuna_misowild.methods.robust.fit import fit_costs
-from optuna_misowild.methods.robust.fit import fit_in_order
 from optuna_misowild.methods.robust.fit import fit_single
 from optuna_misowild.methods.robust.fit import log_odds
 from optuna_misowild.methods.robust.fit import pending_cost
@@ -50,6 +53,7 @@ if TYPE_CHECKING:
 
     from optuna_misowild.gp.cost import LogCost
     from optuna_misowild.methods.base import Observations
+    from optuna_misowild.methods.feasibility import Feasibility
     from optuna_misowild.optim.domain import Domain
 
 
@@ -140,7 +144,7 @@ class RobustMethod:
         return payable_first(pairs, observations)
 
     def fit(self, observations: Observations, domain: Domain) -> RobustModel:
-        """Fit the joint model, GP_1 and the costs."""
+        """Fit the joint model, GP_1, the costs, and what is feasible."""
         X, source, y = observations.X, observations.source, observations.y.copy()
         valued = np.flatnonzero(observations.has_value)
         y[valued] = clip_outliers(y[valued], source[valued])
@@ -153,17 +157,24 @@ class RobustMethod:
             restart_every=self.restart_every,
             categorical=domain.categorical,
         )
+        feasibility = fit_feasibility(
+            observations, domain, n_initial=self.n_offsets, restart_every=self.restart_every
+        )
         mean = joint.predict_mean(X[valued])
-        ranked = valued[np.argsort(mean, kind="stable")]
+        candidates = self._candidate_rows(observations, domain, feasibility)[valued]
+        is_seeking = feasibility is not None and not candidates.any()
+        worth = -log_probability(feasibility, X[valued], 0) if is_seeking else mean
+        ranked = valued[np.lexsort((worth, ~candidates))]
 
         first = observations.valued(0)
+        best = float(y[first[observations.feasible[first]]].min(initial=np.inf))
         single, odds = None, np.inf
-        if len(first) >= self.n_mixture:
+        if len(first) >= self.n_mixture and best < np.inf:
             alone = len(first) == len(valued)
             single = joint if alone else fit_single(X[first], y[first], domain.categorical)
             odds = log_odds(joint, single)
 
-        silent = np.flatnonzero(~observations.has_value)
+        silent = np.flatnonzero(~observations.has_value & ~observations.failed)
         joint = joint.condition(X[silent], source=source[silent])
         if single is not None:
             single = single.condition(X[silent[source[silent] == 0]])
@@ -175,15 +186,17 @@ class RobustMethod:
             single=single,
             log_odds=odds,
             cost=cost,
-            incumbent=float(mean.min()) if len(mean) else joint.mean,
+            incumbent=float(mean[candidates].min()) if candidates.any() else joint.mean,
             x_plus=X[ranked[0]] if len(mean) else np.full(domain.d, 0.5),
             ranked=X[ranked],
-            best=float(y[first].min(initial=np.inf)),
+            best=best,
             alpha=cooling_exponent(
                 observations.spent + pending, observations.initial_spent, observations.budget
             ),
             log_ratio_limit=log_ratio_limits(observations, cost.gp.noise, self.max_cost_ratio),
             left=spending_limit(observations, pending, cost.median(X[first], 0)),
+            feasibility=feasibility,
+            is_seeking=is_seeking,
         )
 
     def fit_costs(self, observations: Observations, domain: Domain) -> LogCost:
@@ -237,19 +250,32 @@ class RobustMethod:
         return proposal
 
     def recommend(self, observations: Observations, domain: Domain) -> Incumbent | None:
-        """Return the best evaluation of the preferred source, or x⁺ if it has none."""
+        """Return the best feasible evaluation of the preferred source, else x⁺.
+
+        That is a location that the models expect to be feasible, or if there is none, the most
+        probable one.
+        """
         if not observations.has_value.any():
             return None
         model = self.fit(observations, domain)
         first = observations.valued(0)
-        if len(first):
-            index = int(first[np.argmin(observations.y[first])])
+        first_feasible = first[observations.feasible[first]]
+        if len(first_feasible):
+            index = int(first_feasible[np.argmin(observations.y[first_feasible])])
         else:
             valued = np.flatnonzero(observations.has_value)
-            same = np.all(observations.X[valued] == model.x_plus, axis=1)
-            index = int(valued[same][0])
-        mean, variance = model.joint.predict(observations.X[[index]])
-        return Incumbent(index, len(first) > 0, float(mean[0]), float(np.sqrt(variance[0])))
+            same = valued[np.all(observations.X[valued] == model.x_plus, axis=1)]
+            index = int(same[np.argmin(observations.source[same])])
+        x = observations.X[[index]]
+        mean, variance = model.joint.predict(x)
+        return Incumbent(
+            index,
+            bool(observations.source[index] == 0),
+            float(mean[0]),
+            float(np.sqrt(variance[0])),
+            feasible=not model.is_seeking,
+            probability=float(np.exp(model.log_probability(x, 0)[0])),
+        )
 
     # The gates.
 
@@ -264,11 +290,11 @@ class RobustMethod:
         fixed: NDArray[np.float64] | None = None,
     ) -> NDArray[np.float64] | None:
         """Return where to query the preferred source in place of the acquisition, if anywhere."""
-        if 0 not in sources:
+        if 0 not in sources or model.is_seeking:
             return None
         if self.is_stagnating(observations, domain):
             return self.explore(observations, domain, model, rng=rng, fixed=fixed)
-        x = self.promise(observations, domain, sources, fixed=fixed)
+        x = self.promise(observations, domain, sources, fixed=fixed, model=model)
         if x is None or model.is_too_dear(x[None], 0)[0]:
             return None
         return x
@@ -281,6 +307,12 @@ class RobustMethod:
         if 0 not in allowed:
             return allowed
         return (0, *(s for s in allowed if s > 0 and len(observations.costed(s))))
+
+    def _candidate_rows(
+        self, observations: Observations, domain: Domain, feasibility: Feasibility | None
+    ) -> NDArray[np.bool_]:
+        """Return which rows may be the incumbent, shape (n,)."""
+        return may_be_best(observations, feasibility, domain, min_distance=self.min_distance)
 
     def is_due(self, observations: Observations, model: RobustModel) -> bool:
         """Whether the preferred source is to be queried: after too many queries elsewhere.
@@ -318,6 +350,7 @@ class RobustMethod:
         sources: Sequence[int],
         *,
         fixed: NDArray[np.float64] | None = None,
+        model: RobustModel | None = None,
     ) -> NDArray[np.float64] | None:
         """Return the best location of another source, if the preferred one makes no progress."""
         if fixed is not None and not np.isnan(fixed).all():
@@ -326,6 +359,9 @@ class RobustMethod:
             observations,
             domain,
             sources,
+            candidates=self._candidate_rows(
+                observations, domain, None if model is None else model.feasibility
+            ),
             n=self.promise_queries,
             tolerance=self.stagnation_tolerance,
             radius=0.5 * self.stagnation_radius * np.sqrt(domain.d),
@@ -354,7 +390,12 @@ class RobustMethod:
         *,
         fixed: NDArray[np.float64] | None = None,
     ) -> bool:
-        """Whether x⁺ has not been evaluated on the preferred source, may be, and can be paid."""
+        """Whether x⁺ has not been evaluated on the preferred source, may be, and can be paid.
+
+        While none is known that is feasible, there is no x⁺ to verify.
+        """
+        if model.is_seeking:
+            return False
         first = observations.X[observations.source == 0]
         nearest = distances(model.x_plus[None], first, model.joint.categorical)
         is_done = (nearest <= self.min_distance).any()
@@ -422,6 +463,8 @@ class RobustMethod:
         if 0 in sources and self.can_verify(observations, model, fixed=fixed):
             return Proposal(0, model.x_plus)
         source = sources[0]
-        old, dear = queried[source], model.is_too_dear
-        x = least_known(model.joint, source, old, domain, rng=rng, fixed=fixed, is_excluded=dear)
+        old, exclusions = queried[source], (model.is_too_dear, model.is_unlikely)
+        x = least_known(
+            model.joint, source, old, domain, rng=rng, fixed=fixed, exclusions=exclusions
+        )
         return Proposal(source, x)

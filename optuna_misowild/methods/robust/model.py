@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from optuna_misowild.methods.feasibility import LOG_HALF
+from optuna_misowild.methods.feasibility import log_probability
 from optuna_misowild.optim.acquisition import chain
 from optuna_misowild.optim.acquisition import cool
 from optuna_misowild.optim.acquisition import log_ei
@@ -19,14 +21,15 @@ if TYPE_CHECKING:
 
     from optuna_misowild.gp.cost import LogCost
     from optuna_misowild.gp.multi_source import MultiSourceGP
+    from optuna_misowild.methods.feasibility import Feasibility
 
 
 @dataclass(frozen=True)
 class RobustModel:
     """What the robust method has fitted, in raw units and in the minimised sense.
 
-    The models of the objective are conditioned on the queries that have no value (pending or
-    failed), as if each gave the posterior mean.
+    The models of the objective are conditioned on the queries that are pending or were pruned, as
+    if each gave the posterior mean.
 
     Attributes:
         joint: The joint model of all sources.
@@ -34,14 +37,16 @@ class RobustModel:
             has a value; None while source 0 has too few values.
         log_odds: log π/(1 − π), the trust in the joint model; inf without GP_1.
         cost: The joint model of the log costs.
-        incumbent: μ⁺, the lowest posterior mean of f_1 at an evaluated location.
-        x_plus: x⁺, this location, shape (d,).
-        ranked: All evaluated locations, those of the lowest posterior mean of f_1 first, shape
-            (n, d).
-        best: min y_1, the lowest value of source 0; inf if it has none.
+        incumbent: μ⁺, the lowest posterior mean of f_1 at an evaluated location that is feasible.
+        x_plus: x⁺, this location, shape (d,). While none is feasible, the most probable one.
+        ranked: All evaluated locations, those that are feasible and of the lowest posterior mean
+            of f_1 first, shape (n, d).
+        best: min y_1, the lowest feasible value of source 0; inf if it has none.
         alpha: α, the exponent of the costs.
         log_ratio_limit: Source s is excluded where log ĉ_s(x)/ĉ_1(x) exceeds this, shape (S,).
         left: What the next query may cost, see :func:`spending_limit`.
+        feasibility: What is learnt of failures and constraints; None if there are none.
+        is_seeking: Whether no location is known to be feasible, which is all that counts then.
     """
 
     joint: MultiSourceGP
@@ -55,6 +60,8 @@ class RobustModel:
     alpha: float
     log_ratio_limit: NDArray[np.float64]
     left: float
+    feasibility: Feasibility | None = None
+    is_seeking: bool = False
 
     @property
     def length_scale(self) -> NDArray[np.float64]:
@@ -104,6 +111,14 @@ class RobustModel:
         too_dear: NDArray[np.bool_] = self.cost.gp.means(X, [source])[0] > np.log(self.left)
         return too_dear[:, 0]
 
+    def log_probability(self, X: NDArray[np.float64], source: int) -> NDArray[np.float64]:
+        """Return log P: a query of source s at X (m, d) succeeds where f_1 is feasible; (m,)."""
+        return log_probability(self.feasibility, X, source)
+
+    def is_unlikely(self, X: NDArray[np.float64], source: int) -> NDArray[np.bool_]:
+        """Whether it rather fails, or f_1 is rather not feasible there, than not, shape (m,)."""
+        return np.asarray(self.log_probability(X, source) < LOG_HALF)
+
     def discrepancy(
         self, X: NDArray[np.float64], source: int
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -121,11 +136,12 @@ class RobustModel:
 class RobustAcquisition:
     """a(s, x) over some of the sources.
 
-    log{π·EI_J(x; μ⁺)·w_s(x)² + 1[s = 1]·(1 − π)·EI_1(x; min y_1)} − α·log ĉ_s(x)
+    log{π·EI_J(x; μ⁺)·w_s(x)² + 1[s = 1]·(1 − π)·EI_1(x; min y_1)} − α·log ĉ_s(x) + log P(s, x)
 
-    with both EI in units of y. If source 0 is among the sources, what cannot be paid is excluded,
-    as are the others where they are hardly cheaper than it, or where nothing would be left to
-    ask it afterwards.
+    with both EI in units of y, and P the probability that the query succeeds where f_1 is
+    feasible. While no location is known to be feasible, the improvement is left out. If source 0
+    is among the sources, what cannot be paid is excluded, as are the others where they are hardly
+    cheaper than it, or where nothing would be left to ask it afterwards.
     """
 
     model: RobustModel
@@ -149,7 +165,11 @@ class RobustAcquisition:
             log_ei_single[:, columns.index(0)] = of_first
         utility = log_mixture(log_ei_joint[:, None], log_w, log_ei_single, log_odds=model.log_odds)
         log_cost, _ = model.cost.gp.means(X, columns)
-        values = cool(utility.value, log_cost, alpha=model.alpha).value
+        gain = np.zeros(log_cost.shape) if model.is_seeking else utility.value
+        values = cool(gain, log_cost, alpha=model.alpha).value
+        if model.feasibility is not None:
+            sources = np.array(columns)[None].repeat(len(X), axis=0)
+            values += model.feasibility.log_probability(X, sources)[0]
         if 0 in columns:
             of_first = log_cost[:, [columns.index(0)]]
             values[self._is_excluded(log_cost, of_first, np.array(columns))] = -np.inf
@@ -178,8 +198,11 @@ class RobustAcquisition:
             log_ei_single[first] = single.value
             d_log_ei_single[first] = chain(single.partials, of_first.d_mean, of_first.d_variance)
         utility = log_mixture(ei.value, w.value, log_ei_single, log_odds=model.log_odds)
-        value = cool(utility.value, log_cost, alpha=model.alpha)
-        by_ei, by_w, by_single = utility.partials
+        gain, partials_of_gain = utility
+        if model.is_seeking:
+            gain, partials_of_gain = np.zeros(len(X)), (np.zeros(len(X)),) * 3
+        value = cool(gain, log_cost, alpha=model.alpha)
+        by_ei, by_w, by_single = partials_of_gain
         by_mean, by_variance = ei.partials
         w_by_covariance, w_by_variance, w_by_source_variance = w.partials
         partials = (
@@ -199,6 +222,10 @@ class RobustAcquisition:
             d_log_ei_single,
             d_log_cost,
         )
+        if model.feasibility is not None:
+            log_p, d_log_p = model.feasibility.log_probability(X, sources, gradient=True)
+            value = value._replace(value=value.value + log_p[:, 0])
+            gradient = gradient + d_log_p[:, 0]
         if 0 in self.sources:
             log_cost_of_first = model.cost.gp.predict_mean(X)
             excluded = self._is_excluded(log_cost, log_cost_of_first, source)

@@ -27,23 +27,31 @@ def has_progressed(y: NDArray[np.float64], n: int, tolerance: float) -> bool:
     return bool(y[:-n].min() - y.min() > tolerance * y.std())
 
 
+def feasible_values(observations: Observations, rows: NDArray[np.int_]) -> NDArray[np.float64]:
+    """Return the values of some rows, none lower than a feasible one unless it is feasible."""
+    y, feasible = observations.y[rows], observations.feasible[rows]
+    return np.where(feasible, y, np.maximum(y, y[feasible].max(initial=y.min(initial=0.0))))
+
+
 def is_creeping(
     observations: Observations, domain: Domain, *, n: int, tolerance: float, radius: float
 ) -> bool:
     """Whether the latest queries of the preferred source were near its best one, for nothing.
 
     Args:
-        observations: The trials so far; running ones count by where they are. Those that were
-            imported are no latest ones.
+        observations: The trials so far; running and failed ones count by where they are, and so
+            do infeasible ones. Those that were imported are no latest ones.
         domain: The search space.
         n: Number of queries.
         tolerance: What counts as no progress, see :func:`has_progressed`.
         radius: What counts as near.
     """
     valued = observations.valued(0)
-    running = np.flatnonzero((observations.source == 0) & observations.pending)
-    latest = np.sort(np.concatenate([valued, running]))[-n:]
-    y = observations.y[valued]
+    others = np.flatnonzero(
+        (observations.source == 0) & (observations.pending | observations.failed)
+    )
+    latest = np.sort(np.concatenate([valued, others]))[-n:]
+    y = feasible_values(observations, valued)
     if len(valued) <= n or latest[0] < observations.n_imported or has_progressed(y, n, tolerance):
         return False
     best = observations.X[valued[[np.argmin(y)]]]
@@ -56,6 +64,7 @@ def unfollowed_promise(
     domain: Domain,
     sources: Sequence[int],
     *,
+    candidates: NDArray[np.bool_],
     n: int,
     tolerance: float,
     radius: float,
@@ -72,6 +81,7 @@ def unfollowed_promise(
         observations: The trials so far.
         domain: The search space.
         sources: Those that are kept.
+        candidates: Which rows may be chosen, shape (n,).
         n: Number of queries of the preferred source.
         tolerance: What counts as no progress, see :func:`has_progressed`.
         radius: Distance up to which the preferred source has been at a location.
@@ -86,7 +96,7 @@ def unfollowed_promise(
     )
     if len(first) <= n or first[-n] < observations.n_imported or not len(others):
         return None
-    if has_progressed(observations.y[first], n, tolerance):
+    if has_progressed(feasible_values(observations, first), n, tolerance):
         return None
     X, latest = observations.X, first[-n:]
     before = others[None, :] < latest[:, None]
@@ -102,7 +112,7 @@ def unfollowed_promise(
     # A query that failed there does not become better by being repeated.
     been = X[observations.source == 0]
     far = distances(X[others], been, domain.categorical).min(axis=1) > radius
-    promising = far & (score < 0.0)
+    promising = far & (score < 0.0) & candidates[others]
     if not promising.any():
         return None
     best: NDArray[np.float64] = X[others[np.argmin(np.where(promising, score, np.inf))]]
@@ -119,8 +129,9 @@ def remote_place(
 ) -> NDArray[np.float64] | None:
     """Return which of X (m, d) is far from the queries of the preferred source, and not too dear.
 
-    The argmax of d·log(distance to the nearest) − α·log ĉ_1 over those that can be paid; None if
-    all of these are old ones.
+    The argmax of d·log(distance to the nearest) − α·log ĉ_1 over those that can be paid;
+    None if all of these are old ones. Those that are rather infeasible or fail are left out if
+    there are others.
     """
     first = observations.X[observations.source == 0]
     nearest = distances(X, first, domain.categorical).min(axis=1)
@@ -128,6 +139,8 @@ def remote_place(
     chosen = np.flatnonzero((nearest > min_distance) & (log_cost <= np.log(model.left)))
     if not len(chosen):
         return None
+    likely = chosen[~model.is_unlikely(X[chosen], 0)]
+    chosen = likely if len(likely) else chosen
     score = domain.d * np.log(nearest[chosen]) - model.alpha * log_cost[chosen]
     best: NDArray[np.float64] = X[chosen[np.argmax(score)]]
     return best
