@@ -75,10 +75,10 @@ def _recommendation(look: Look) -> str:
         how = f"verified on {preferred}: {recommendation.value:.6g}"
     else:
         how = f"not verified on {preferred} yet"
-    if not recommendation.feasible:
-        how += "; **it breaks a constraint of yours**" if recommendation.verified else ""
-    if recommendation.probability < 1.0:
-        how += f"; feasible with probability {recommendation.probability:.2g}"
+    if recommendation.verified:
+        how += "" if recommendation.feasible else ", **but it breaks a constraint of yours**"
+    elif recommendation.probability < 1.0:
+        how += f", feasible with probability {recommendation.probability:.2g}"
     expected = f"the model expects {recommendation.mean:.6g} ± {recommendation.std:.2g} there"
     return f"**Recommended:** {params}; {how}; {expected}."
 

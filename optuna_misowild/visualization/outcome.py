@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 INFEASIBLE = "Infeasible Trial"
 FAILED = "Failed Trial"
 PROBABLY_INFEASIBLE = "Probably Infeasible"
+OUTCOME_RANK = 1001  # Behind the sources, in a legend.
 SHADE = "rgba(120,120,120,0.6)"
 
 # In plotly, that of another axis with the same panel is this much larger.

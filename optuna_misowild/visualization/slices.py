@@ -16,6 +16,7 @@ from optuna_misowild.visualization._plotly import go
 from optuna_misowild.visualization._plotly import subplots
 from optuna_misowild.visualization.outcome import FAILED
 from optuna_misowild.visualization.outcome import INFEASIBLE
+from optuna_misowild.visualization.outcome import OUTCOME_RANK
 from optuna_misowild.visualization.outcome import PROBABLY_INFEASIBLE
 from optuna_misowild.visualization.outcome import SHADE
 from optuna_misowild.visualization.outcome import add_at_bottom
@@ -85,7 +86,8 @@ def slice_figure(look: Look, axes: Sequence[Axis], quantity: Quantity, title: st
                 for outcome in (INFEASIBLE, FAILED):
                     trace = _observations(look, axis, quantity, source, ended.get(outcome, []))
                     symbol = "x" if outcome == FAILED else "circle-open"
-                    trace.update(name=outcome, legendgroup=outcome, marker={"symbol": symbol})
+                    trace.update(name=outcome, legendgroup=outcome, legendrank=OUTCOME_RANK)
+                    trace.update(marker={"symbol": symbol})
                     _add(figure, trace, row, column)
         _shade(figure, look, axis, quantity, row, column)
         for mark in quantity.marks:

@@ -36,7 +36,7 @@ _UNKNOWN = "#999999"
 _LEGEND_LINES, _PLOT_HEIGHT, _MARGINS = 36, 270, 180
 _WORTH, _NOT_WORTH = "worth its cost", "not worth its cost"
 # What observations have per query.
-_ARRAYS = ("X", "source", "y", "cost", "pending", "trial", "row")
+_ARRAYS = ("X", "source", "y", "cost", "pending", "trial", "row", "failed", "constraints")
 
 
 @dataclass(frozen=True)
