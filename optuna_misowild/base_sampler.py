@@ -12,7 +12,6 @@ import warnings
 
 import numpy as np
 from optuna.samplers import BaseSampler
-from optuna.samplers import PartialFixedSampler
 from optuna.trial import Trial
 from optuna.trial import TrialState
 
@@ -25,6 +24,10 @@ from optuna_misowild.model import Model
 from optuna_misowild.optim.latin_hypercube import latin_hypercube_coordinate
 from optuna_misowild.study import attributes
 from optuna_misowild.study.conflicts import must_give_way
+from optuna_misowild.study.costs import has_own_unit
+from optuna_misowild.study.costs import write_cost_attr
+from optuna_misowild.study.costs import write_duration_as_cost
+from optuna_misowild.study.optuna_private import partially_fixed
 from optuna_misowild.study.seed import study_seed
 from optuna_misowild.study.snapshot import Settings
 from optuna_misowild.study.snapshot import StudyView
@@ -138,7 +141,7 @@ class MethodSampler(BaseSampler):
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
-        self._raise_error_if_multi_objective(study)
+        _require_one_objective(study)
         start = time.perf_counter()
         params = self._choose(study, trial, search_space)
         attributes.write_thinking(study, trial, time.perf_counter() - start)
@@ -151,7 +154,7 @@ class MethodSampler(BaseSampler):
         param_name: str,
         param_distribution: BaseDistribution,
     ) -> Any:
-        self._raise_error_if_multi_objective(study)
+        _require_one_objective(study)
         slot = attributes.read_row(study, trial)
         if param_name == self._settings.source:
             if slot is not None:
@@ -207,11 +210,11 @@ class MethodSampler(BaseSampler):
 
     def _record(self, study: Study, trial: FrozenTrial) -> None:
         cost_attr = self._settings.cost_attr
-        attributes.write_cost_attr(study, trial, cost_attr)
-        if cost_attr not in trial.user_attrs and not attributes.has_own_unit(
+        write_cost_attr(study, trial, cost_attr)
+        if cost_attr not in trial.user_attrs and not has_own_unit(
             attributes.all_trials(study), cost_attr
         ):
-            attributes.write_duration_as_cost(study, trial, cost_attr)
+            write_duration_as_cost(study, trial, cost_attr)
         distribution = trial.distributions.get(self._settings.source)
         index = self._settings.sources(distribution).of_trial(trial.params)
         assert index is not None
@@ -429,7 +432,7 @@ class MethodSampler(BaseSampler):
 
     def view(self, study: Study, trials: list[FrozenTrial] | None = None) -> StudyView:
         """Return what the sampler knows of a study as it is now, or by trials that were read."""
-        self._raise_error_if_multi_objective(study)
+        _require_one_objective(study)
         return StudyView(study, self._settings, trials=trials)
 
     def model(self, study: Study) -> Model:
@@ -458,6 +461,14 @@ class MethodSampler(BaseSampler):
         return Model(fitted, view.space, view.sources, view.observations.unit)
 
 
+def _require_one_objective(study: Study) -> None:
+    if len(study.directions) > 1:
+        raise ValueError(
+            f"`study` has {len(study.directions)} objectives (multi-objective optimisation), but "
+            "the samplers optimise one."
+        )
+
+
 @contextmanager
 def _kept(trial: FrozenTrial, what: str) -> Iterator[None]:
     """Log what is raised inside, after an objective has been paid for.
@@ -478,11 +489,11 @@ def _fixed_params(study: Study, trial: FrozenTrial) -> dict[str, Any]:
     Those it was enqueued with, those of a ``PartialFixedSampler`` around this one, and those
     that it has already.
     """
-    fixed = attributes.enqueued_params(trial)
-    if isinstance(study.sampler, PartialFixedSampler):
-        fixed.update(study.sampler._fixed_params)
-    fixed.update(trial.params)
-    return fixed
+    return {
+        **attributes.enqueued_params(trial),
+        **partially_fixed(study.sampler),
+        **trial.params,
+    }
 
 
 def _numbers(constraints: Any) -> tuple[float, ...]:

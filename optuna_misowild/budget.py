@@ -10,14 +10,14 @@ from optuna.trial import TrialState
 
 from optuna_misowild.gp.cost import typical_cost
 from optuna_misowild.methods import arguments
-from optuna_misowild.methods.robust import RobustMethod
+from optuna_misowild.methods.robust.fit import fit_costs
 from optuna_misowild.methods.robust.fit import pending_cost
 from optuna_misowild.study.attributes import all_trials
 from optuna_misowild.study.attributes import is_imported
 from optuna_misowild.study.attributes import logger
-from optuna_misowild.study.attributes import malformed_cost
-from optuna_misowild.study.attributes import paid
 from optuna_misowild.study.clock import age
+from optuna_misowild.study.costs import malformed_cost
+from optuna_misowild.study.costs import paid
 from optuna_misowild.study.design_budget import ended_early
 from optuna_misowild.study.once import OncePerStudy
 from optuna_misowild.study.snapshot import Settings
@@ -30,8 +30,6 @@ from optuna_misowild.study_sampler import sampler_of
 if TYPE_CHECKING:
     from optuna.study import Study
     from optuna.trial import FrozenTrial
-
-    from optuna_misowild.methods.base import Method
 
 
 RUNNING = ("ignore", "elapsed", "predict")
@@ -121,7 +119,7 @@ class CostBudgetCallback:
             if self._running == "elapsed":
                 spent += _elapsed(view)
             else:
-                spent += _predicted(view, sampler_of(study).method)
+                spent += _predicted(view)
         return spent >= self._budget
 
     def _settings(self, study: Study) -> Settings:
@@ -216,11 +214,11 @@ def _elapsed(view: StudyView) -> float:
     return math.fsum(age(trial) for trial in _running(view))
 
 
-def _predicted(view: StudyView, method: Method) -> float:
+def _predicted(view: StudyView) -> float:
     """Return what all running trials together will have cost, by prediction.
 
-    By the model that the default method has of the costs. A trial of which nothing is known yet
-    counts as a typical one; and nothing counts while no cost is known.
+    By the model that the default method has of the costs, whatever the study's method. A trial of
+    which nothing is known yet counts as a typical one; and nothing counts while no cost is known.
     """
     n_running = len(_running(view))
     if not n_running:
@@ -228,7 +226,6 @@ def _predicted(view: StudyView, method: Method) -> float:
     observations = view.observations
     if not (observations.cost > 0.0).any():
         return 0.0
-    robust = method if isinstance(method, RobustMethod) else RobustMethod()
-    cost = robust.fit_costs(observations, view.domain)
+    cost = fit_costs(observations, categorical=view.domain.categorical)
     n_unknown = n_running - int(observations.pending.sum())
     return pending_cost(observations, cost) + n_unknown * typical_cost(observations.cost)

@@ -1,12 +1,20 @@
-"""The figures and a note on a study's page in optuna-dashboard."""
+"""The figures and a note on a study's page in optuna-dashboard.
+
+The note says in words, as Markdown, what the sources have given and cost, and what is recommended.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from importlib import import_module
+import math
 from typing import TYPE_CHECKING
+from typing import Any
 
+from optuna.trial import TrialState
+
+from optuna_misowild.figure_data import FigureData
 from optuna_misowild.methods import arguments
-from optuna_misowild.note import note_of
 from optuna_misowild.study.attributes import logger
 from optuna_misowild.visualization import is_available
 from optuna_misowild.visualization.acquisition import acquisition_figure
@@ -14,19 +22,24 @@ from optuna_misowild.visualization.cost_history import cost_history_figure
 from optuna_misowild.visualization.cost_model import cost_model_figure
 from optuna_misowild.visualization.discrepancy import discrepancy_figure
 from optuna_misowild.visualization.feasibility import feasibility_figure
-from optuna_misowild.visualization.look import Look
 from optuna_misowild.visualization.objective_model import objective_model_figure
 from optuna_misowild.visualization.source_usage import source_usage_figure
 from optuna_misowild.visualization.source_worth import source_worth_figure
+from optuna_misowild.worth import source_worths
 
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from optuna.study import Study
     from optuna.trial import FrozenTrial
 
     from optuna_misowild.base_sampler import MethodSampler
 
 
+__all__ = ["DashboardCallback", "publish"]
+
+HEADING = "## Sources and costs"
 FIGURES = {
     "misowild-cost-history": cost_history_figure,
     "misowild-source-worth": source_worth_figure,
@@ -57,12 +70,12 @@ def publish(study: Study, *, sampler: MethodSampler | None = None) -> None:
     _require()
     import optuna_dashboard
 
-    look = Look(study, sampler)
+    data = FigureData(study, sampler)
     for name, figure_of in FIGURES.items():
         # The page gives each figure a frame, and cuts off what is larger.
-        figure = figure_of(look).update_layout(width=None, height=None)
+        figure = figure_of(data).update_layout(width=None, height=None)
         optuna_dashboard.save_plotly_graph_object(study, figure, graph_object_id=name)
-    note = note_of(look, before=optuna_dashboard.get_note(study))
+    note = note_of(data, before=optuna_dashboard.get_note(study))
     optuna_dashboard.save_note(study, note)
 
 
@@ -118,3 +131,96 @@ def _require() -> None:
             f"The dashboard needs {' and '.join(missing)}, which cannot be imported. Install with "
             '`pip install "optuna-misowild[dashboard]"`.'
         )
+
+
+# The note.
+
+
+def note_of(data: FigureData, *, before: str = "") -> str:
+    """Return the note on a study.
+
+    Args:
+        data: The study.
+        before: The note that it has; what stands above our heading is kept.
+    """
+    kept = before.split(HEADING)[0].rstrip()
+    parts = [kept] if kept else []
+    parts += [HEADING, _sources(data), _spent(data), _recommendation(data), _best(data)]
+    parts.append("*Written by optuna_misowild. What you write above the heading is kept.*")
+    return "\n\n".join(parts) + "\n"
+
+
+def _sources(data: FigureData) -> str:
+    lines = ["| source | queries | cost | share | best value | verdict |"]
+    lines.append("|---|--:|--:|--:|--:|---|")
+    worths = source_worths(data) if data.valued and data.model is not None else {}
+    best_of = max if data.is_maximised else min
+    for source, label in enumerate(data.labels):
+        own = [query for query in data.queries if query.source == source]
+        cost = math.fsum(query.paid for query in own)
+        share = f"{cost / data.view.spent:.0%}" if data.view.spent > 0.0 else ""
+        values = [q.value for q in own if math.isfinite(q.value) and q.feasible]
+        best = f"{best_of(values):.6g}" if values else ""
+        verdict = worths[source].verdict if source > 0 and source in worths else ""
+        name = f"**{_escape(label)}** (preferred)" if source == 0 else _escape(label)
+        lines.append(f"| {name} | {len(own)} | {cost:.4g} | {share} | {best} | {verdict} |")
+    return "\n".join(lines)
+
+
+def _spent(data: FigureData) -> str:
+    states = Counter(trial.state for trial in data.view.trials)
+    counts = ", ".join(f"{states[s]} {s.name.lower()}" for s in TrialState if states[s])
+    budget = data.view.settings.budget
+    of_budget = f" of {budget:g} ({data.view.spent / budget:.0%})" if budget is not None else ""
+    n_infeasible = sum(not query.feasible for query in data.queries)
+    infeasible = f" {n_infeasible} of them broke a constraint of yours." if n_infeasible else ""
+    return (
+        f"**Spent:** {data.view.spent:.4g}{of_budget}{data.cost_unit} by {counts or 'no'} trials."
+        f"{infeasible}"
+    )
+
+
+def _recommendation(data: FigureData) -> str:
+    recommendation = data.recommendation
+    if recommendation is None:
+        return "**Recommended:** nothing yet."
+    params = _text(recommendation.params)
+    preferred = _escape(data.labels[0])
+    if recommendation.verified:
+        how = f"verified on {preferred}: {recommendation.value:.6g}"
+        how += "" if recommendation.feasible else ", **but it breaks a constraint of yours**"
+    else:
+        how = f"not verified on {preferred} yet"
+        if recommendation.probability < 1.0:
+            how += f", feasible with probability {recommendation.probability:.2g}"
+    expected = f"the model expects {recommendation.mean:.6g} ± {recommendation.std:.2g} there"
+    return f"**Recommended:** {params}; {how}; {expected}."
+
+
+def _best(data: FigureData) -> str:
+    preferred = _escape(data.labels[0])
+    if not data.best_verified:
+        return f"**Best verified:** nothing on {preferred} yet."
+    best = data.best_verified[-1]
+    params = {k: v for k, v in best.trial.params.items() if k != data.view.sources.name}
+    return (
+        f"**Best verified:** {best.value:.6g} on {preferred}, by trial {best.trial.number}: "
+        f"{_text(params)}."
+    )
+
+
+def _text(params: Mapping[str, Any]) -> str:
+    return ", ".join(
+        f"{_escape(name)} = {value:.5g}"
+        if isinstance(value, float)
+        # Whatever else a parameter can be.
+        else f"{_escape(name)} = {_escape(str(value))}"
+        for name, value in params.items()
+    )
+
+
+def _escape(text: str) -> str:
+    """Keep Markdown from reading a name as its own signs."""
+    for sign in "\\`*_|<>[]~#":
+        text = text.replace(sign, "\\" + sign)
+    return text.replace("\n", " ")

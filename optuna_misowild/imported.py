@@ -17,6 +17,10 @@ from optuna.trial import TrialState
 
 from optuna_misowild.methods import arguments
 from optuna_misowild.study import attributes
+from optuna_misowild.study.costs import COST_ATTR
+from optuna_misowild.study.costs import costs_of
+from optuna_misowild.study.costs import recorded_cost_attr
+from optuna_misowild.study.optuna_private import is_same_study
 from optuna_misowild.study.source_parameter import latest_distribution
 from optuna_misowild.study_sampler import cost_attr_of
 from optuna_misowild.study_sampler import sampler_of
@@ -101,14 +105,12 @@ def import_trials(
     settings = sampler_of(study).settings
     trials = _finished(study, old)
     old_cost_attr = (
-        cost_attr_of(old)
-        if isinstance(old, optuna.Study)
-        else attributes.recorded_cost_attr(trials)
+        cost_attr_of(old) if isinstance(old, optuna.Study) else recorded_cost_attr(trials)
     )
     replaced = {
         old_cost_attr,
         settings.cost_attr,
-        attributes.COST_ATTR,
+        COST_ATTR,
         attributes.SOURCE_INDEX_ATTR,
     }
     known = _latest_distributions(study)
@@ -151,7 +153,7 @@ def _finished(study: Study, old: Any) -> list[FrozenTrial]:
     if len(study.directions) > 1:
         raise ValueError("`study` has several objectives, but the samplers optimise one.")
     if isinstance(old, optuna.Study):
-        if old._storage is study._storage and old._study_id == study._study_id:
+        if is_same_study(old, study):
             raise ValueError("`old` must be another study than `study`.")
         if old.directions != study.directions:
             raise ValueError(
@@ -214,7 +216,7 @@ def _costs(trials: Sequence[FrozenTrial], cost: Any, old_cost_attr: str) -> list
             raise ValueError(
                 f'`cost` must be a number, a function, "old" or None, but got {cost!r}.'
             )
-        known = attributes.costs(trials, old_cost_attr)
+        known = costs_of(trials, old_cost_attr)
     elif callable(cost):
         told = [cost(trial) for trial in trials]
         known = [

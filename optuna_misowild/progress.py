@@ -12,8 +12,8 @@ from typing import Any
 
 import optuna
 
+from optuna_misowild.figure_data import FigureData
 from optuna_misowild.methods import arguments
-from optuna_misowild.visualization.look import Look
 
 
 if TYPE_CHECKING:
@@ -72,9 +72,9 @@ class CostProgressBar:
     def __call__(self, study: Study, trial: FrozenTrial) -> None:
         with self._lock:
             if self._bar is None:
-                self._start(self._shown(Look(study, self._sampler)))
+                self._start(self._shown(FigureData(study, self._sampler)))
             if not self._bar.disable:
-                self._show(Look(study, self._sampler), trial)
+                self._show(FigureData(study, self._sampler), trial)
 
     def __getstate__(self) -> dict[str, Any]:
         own = {"_lock", "_bar", "_open"}
@@ -117,9 +117,9 @@ class CostProgressBar:
             logger = optuna.logging.get_logger("optuna")
             self._open.enter_context(logging_redirect_tqdm([logger]))
 
-    def _shown(self, look: Look) -> float:
+    def _shown(self, data: FigureData) -> float:
         # More than the total would turn the bar into a plain number.
-        return min(look.view.spent, math.inf if self._budget is None else self._budget)
+        return min(data.view.spent, math.inf if self._budget is None else self._budget)
 
     def _format(self, shown: float) -> str:
         if self._budget is None:
@@ -128,17 +128,17 @@ class CostProgressBar:
         percentage = math.floor(100.0 * shown / self._budget * _EXACT)
         return f"{percentage:3d}%|{{bar}}| {{desc}} [{{elapsed}}<{{remaining}}]"
 
-    def _show(self, look: Look, trial: FrozenTrial) -> None:
-        source = look.view.sources.of_trial(trial.params)
+    def _show(self, data: FigureData, trial: FrozenTrial) -> None:
+        source = data.view.sources.of_trial(trial.params)
         total = "" if self._budget is None else f"/{self._budget:g}"
-        cost = f"{_rounded_down(look.view.spent)}{total}"
-        self._bar.n = self._shown(look)
+        cost = f"{_rounded_down(data.view.spent)}{total}"
+        self._bar.n = self._shown(data)
         self._bar.bar_format = self._format(self._bar.n)
-        parts = [f"cost {cost}{look.cost_unit}"]
-        if len(look.labels) > 1 and source is not None:
-            parts.append(f"source {look.labels[source]}")
-        where = f" on {look.labels[0]}" if len(look.labels) > 1 else ""
-        best = f"{look.best_verified[-1].value:.6g}" if look.best_verified else "none yet"
+        parts = [f"cost {cost}{data.cost_unit}"]
+        if len(data.labels) > 1 and source is not None:
+            parts.append(f"source {data.labels[source]}")
+        where = f" on {data.labels[0]}" if len(data.labels) > 1 else ""
+        best = f"{data.best_verified[-1].value:.6g}" if data.best_verified else "none yet"
         parts.append(f"best{where}: {best}")
         self._bar.set_description_str(", ".join(parts), refresh=False)
         self._bar.refresh()

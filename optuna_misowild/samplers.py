@@ -9,7 +9,7 @@ from optuna_misowild.base_sampler import MethodSampler
 from optuna_misowild.methods.carbo import CostCooling
 from optuna_misowild.methods.paper import PaperMethod
 from optuna_misowild.methods.robust import RobustMethod
-from optuna_misowild.study.attributes import COST_ATTR
+from optuna_misowild.study.costs import COST_ATTR
 from optuna_misowild.study.snapshot import Settings
 from optuna_misowild.study.source_parameter import FIRST
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import optuna
 from optuna.distributions import CategoricalDistribution
-from optuna.samplers import PartialFixedSampler
 
 from optuna_misowild.base_sampler import MethodSampler
 from optuna_misowild.samplers import MisoWildSampler
 from optuna_misowild.study.attributes import all_trials
-from optuna_misowild.study.attributes import recorded_cost_attr
 from optuna_misowild.study.attributes import source_index_of
+from optuna_misowild.study.costs import recorded_cost_attr
+from optuna_misowild.study.optuna_private import unwrapped
 from optuna_misowild.study.source_parameter import sources_of
 
 
@@ -77,9 +77,7 @@ def own_sampler_of(study: Study) -> MethodSampler | None:
         TypeError: If it is no study.
     """
     _require_study(study)
-    sampler = study.sampler
-    if isinstance(sampler, PartialFixedSampler):
-        sampler = sampler._base_sampler
+    sampler = unwrapped(study.sampler)
     return sampler if isinstance(sampler, MethodSampler) else None
 
 

@@ -1,18 +1,85 @@
-"""Which sources were worth their cost, in words."""
+"""Which sources were worth their cost: what their queries have shown, and a verdict in words."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from dataclasses import replace
+import math
 from typing import TYPE_CHECKING
 from typing import Any
 
-from optuna_misowild.visualization.look import Look
-from optuna_misowild.visualization.source_worth import source_worths
+import numpy as np
+
+from optuna_misowild.figure_data import FigureData
+from optuna_misowild.gp.threads import single_blas_thread
+from optuna_misowild.methods.outliers import clip_outliers
 
 
 if TYPE_CHECKING:
     from optuna.study import Study
 
     from optuna_misowild.base_sampler import MethodSampler
+    from optuna_misowild.methods.base import Observations
+
+
+WORTH, NOT_WORTH = "worth its cost", "not worth its cost"
+# Below that many queries, of the source or of the preferred one, no correlation is worth a word.
+_FEWEST = 5
+_CONFIDENCE = 1.96  # Standard deviations of a normal distribution: 95 %.
+# What observations have per query.
+_ARRAYS = ("X", "source", "y", "cost", "pending", "trial", "row", "failed", "constraints")
+
+
+@dataclass(frozen=True)
+class Worth:
+    """What the queries of a source have shown, compared with the preferred one.
+
+    Attributes:
+        n_queries: How often it has given a value.
+        share: Its part of what the study has cost.
+        cost: Cost of a query relative to the preferred source, the geometric mean over where it
+            was asked; NaN if it never was, or has cost nothing.
+        correlation: Of its values with the preferred source; NaN if there are too few.
+        low: Lower end of the 95 % interval of the correlation; −1 if there are too few.
+        high: Its upper end; 1 if there are too few.
+        n_asked: How many of its trials have finished, with a value or without.
+        n_preferred: How often the preferred source has given a value.
+        is_dropped: Whether it is not asked again, since it is hardly cheaper.
+    """
+
+    n_queries: int
+    share: float
+    cost: float
+    correlation: float = math.nan
+    low: float = -1.0
+    high: float = 1.0
+    n_asked: int = 0
+    n_preferred: int = 0
+    is_dropped: bool = False
+
+    @property
+    def break_even(self) -> float:
+        """The correlation from which on a query tells more for the money than a preferred one.
+
+        What has cost nothing need only tell anything.
+        """
+        return math.sqrt(self.cost) if math.isfinite(self.cost) else 0.0
+
+    @property
+    def verdict(self) -> str:
+        """What can be said of it, of a source that is not the preferred one."""
+        if math.isfinite(self.correlation):
+            if self.low > self.break_even:
+                return WORTH
+            return NOT_WORTH if self.high < self.break_even else "cannot be told"
+        if self.is_dropped:
+            return "dropped: hardly cheaper"
+        if self.n_queries == 0:
+            return "no value" if self.n_asked else "never asked"
+        if self.n_queries >= _FEWEST:
+            return "too few preferred values to tell"
+        both = " of both" if self.n_preferred < _FEWEST else ""
+        return f"too few values{both} to tell"
 
 
 def source_verdicts(study: Study, *, sampler: MethodSampler | None = None) -> dict[Any, str]:
@@ -45,20 +112,99 @@ def source_verdicts(study: Study, *, sampler: MethodSampler | None = None) -> di
         - ``"no value"``: all of its trials have failed or were pruned.
         - ``"never asked"``.
     """
-    look = Look(study, sampler)
-    if not look.valued or look.model is None:
+    data = FigureData(study, sampler)
+    if not data.valued or data.model is None:
         return {}
-    worths = source_worths(look)
+    worths = source_worths(data)
     verdicts, unhashable = {}, []
     for source, worth in worths.items():
         if source == 0:
             continue
         try:
-            verdicts[look.choice(source)] = worth.verdict
+            verdicts[data.choice(source)] = worth.verdict
         except TypeError:
-            unhashable.append((repr(look.choice(source)), worth.verdict))
+            unhashable.append((repr(data.choice(source)), worth.verdict))
     for key, verdict in unhashable:
         while key in verdicts:  # Beside [64], a choice may be "[64]".
             key = repr(key)
         verdicts[key] = verdict
     return verdicts
+
+
+def source_worths(data: FigureData) -> dict[int, Worth]:
+    """Return what is known of each source that the method has a model of."""
+    seen = data.view.observations
+    first = seen.valued(0)
+    total = data.queries[-1].spent
+    result = {}
+    dropped = data.sampler.method.too_expensive(seen, data.view.domain)
+    for source in data.modelled:
+        rows = seen.valued(source)
+        own = [query.paid for query in data.queries if query.source == source]
+        spent = math.fsum(own)
+        share = spent / total if total > 0.0 else math.nan
+        cost = 1.0 if source == 0 else _relative_cost(data, source)
+        interval = (1.0, 1.0, 1.0) if source == 0 else (math.nan, -1.0, 1.0)
+        if source > 0 and min(len(rows), len(first)) >= _FEWEST:
+            interval = _correlation(data, source)
+        result[source] = Worth(
+            len(rows), share, cost, *interval, len(own), len(first), source in dropped
+        )
+    return result
+
+
+def _relative_cost(data: FigureData, source: int) -> float:
+    """Return the geometric mean of the relative cost over where a source was asked.
+
+    Over the places where both are predicted to cost anything; NaN if there is none, or if only
+    the source has no cost at all, as one whose trials were added.
+    """
+    model, space = data.model, data.view.space
+    assert model is not None
+    has_cost = [len(data.view.observations.costed(s)) > 0 for s in (source, 0)]
+    if has_cost == [False, True]:
+        return math.nan
+    places = [
+        {name: query.trial.params[name] for name in space}
+        for query in data.valued
+        if query.source == source
+    ]
+    if not places:
+        return math.nan
+    costs = np.stack([np.abs(model.predict_cost(places, data.choice(s))[0]) for s in (source, 0)])
+    costs = costs[:, (costs > 0.0).all(axis=0)]
+    if not costs.size:
+        return math.nan
+    return float(np.exp(np.mean(np.log(costs[0]) - np.log(costs[1]))))
+
+
+def _correlation(data: FigureData, source: int) -> tuple[float, float, float]:
+    """Return the correlation of a source with the preferred one, and its 95 % interval.
+
+    Of its values with what the models that have never seen one of them expect of the preferred
+    source at the same places.
+    """
+    seen = data.view.observations
+    rows = seen.valued(source)
+    with_value = np.flatnonzero(seen.has_value)
+    y = seen.y.copy()
+    y[with_value] = clip_outliers(y[with_value], seen.source[with_value])
+    y, X = y[rows], seen.X[rows]
+    others = _without(seen, source)
+    with single_blas_thread():
+        mean, std = data.sampler.method.fit(others, data.view.domain).predict(X, 0)
+    total = math.sqrt(float(mean.var() + np.mean(std**2)) * float(y.var()))
+    r = float(np.mean((mean - mean.mean()) * (y - y.mean()))) / total if total > 0.0 else 0.0
+    r = min(max(r, -0.9999), 0.9999)
+    reach = _CONFIDENCE / math.sqrt(len(rows) - 3)
+    return r, math.tanh(math.atanh(r) - reach), math.tanh(math.atanh(r) + reach)
+
+
+def _without(seen: Observations, source: int) -> Observations:
+    """Return the observations of all other sources."""
+    rows = seen.source != source
+    return replace(
+        seen,
+        **{name: getattr(seen, name)[rows] for name in _ARRAYS},
+        n_imported=int(rows[: seen.n_imported].sum()),
+    )

@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 
 from optuna_misowild.optim.acquisition import Differentiated
+from optuna_misowild.optim.acquisition import Field
+from optuna_misowild.optim.acquisition import absolute_difference
+from optuna_misowild.optim.acquisition import apply
 from optuna_misowild.optim.acquisition import beta_at
-from optuna_misowild.optim.acquisition import chain
 from optuna_misowild.optim.acquisition import confidence_beta
 from optuna_misowild.optim.acquisition import cool
 from optuna_misowild.optim.acquisition import cooling_exponent
@@ -74,35 +76,44 @@ def test_penalized_lcb_of_all_sources_at_once() -> None:
     np.testing.assert_allclose(value, [[3.0, 1.5, 0.75], [4.0, 2.0, 1.0]])
 
 
-def test_chain_is_the_gradient_of_the_composition() -> None:
+def test_a_formula_of_quantities_has_the_gradient_of_the_composition() -> None:
     """At x with μ = sin x₁, v = 1 + x₂², c = x₁x₂, η = exp x₁."""
 
-    def composed(x: np.ndarray) -> Differentiated:
-        arguments = (
-            np.sin(x[..., 0]),
-            1 + x[..., 1] ** 2,
-            x[..., 0] * x[..., 1],
-            np.exp(x[..., 0]),
+    def composed(x: np.ndarray) -> Field:
+        zero = np.zeros(len(x))
+        of_first = np.stack([np.ones(len(x)), zero], axis=1)
+        return apply(
+            penalized_lcb,
+            Field(np.sin(x[:, 0]), np.cos(x[:, :1]) * of_first),
+            Field(1 + x[:, 1] ** 2, np.stack([zero, 2 * x[:, 1]], axis=1)),
+            Field(x[:, 0] * x[:, 1], x[:, ::-1]),
+            Field(np.exp(x[:, 0]), np.exp(x[:, :1]) * of_first),
+            incumbent=0.3,
+            beta=2.0,
         )
-        return penalized_lcb(*arguments, incumbent=0.3, beta=2.0)
 
     X = np.array([[0.4, 0.7], [1.0, 0.2]])
-    zero = np.zeros(2)
-    gradients = (
-        np.stack([np.cos(X[:, 0]), zero], axis=1),
-        np.stack([zero, 2 * X[:, 1]], axis=1),
-        X[:, ::-1],
-        np.stack([np.exp(X[:, 0]), zero], axis=1),
-    )
-    gradient = chain(composed(X).partials, *gradients)
+    gradient = composed(X).gradient
     for i, step in enumerate(1e-6 * np.eye(2)):
         expected = (composed(X + step).value - composed(X - step).value) / 2e-6
         np.testing.assert_allclose(gradient[:, i], expected, rtol=1e-7)
+    # A sum has the sum of the gradients, and an exclusion changes the value alone.
+    total = (composed(X) + composed(X)).excluded(np.array([True, False]))
+    np.testing.assert_allclose(total.gradient, 2 * gradient)
+    np.testing.assert_allclose(total.value, [-np.inf, 2 * composed(X).value[1]])
 
 
-def test_chain_wants_a_gradient_for_each_argument() -> None:
-    with pytest.raises(ValueError):
-        chain((np.ones(1), np.ones(1)), np.ones((1, 2)))
+def test_quantities_without_gradients_give_the_same_value() -> None:
+    value, none = np.array([[0.3], [0.7]]), np.empty((2, 1, 0))
+    columns = Field(np.array([[1.0, 2.0], [3.0, 4.0]]), np.empty((2, 2, 0)))
+    result = apply(absolute_difference, Field(value, none), columns)
+    np.testing.assert_allclose(result.value, [[0.7, 1.7], [2.3, 3.3]])
+    assert result.gradient.shape == (2, 2, 0)
+
+
+def test_a_formula_wants_a_quantity_for_each_argument() -> None:
+    with pytest.raises(TypeError):
+        apply(absolute_difference, Field(np.ones(1), np.ones((1, 2))))
 
 
 # The schedule of β.

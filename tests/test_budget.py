@@ -19,7 +19,7 @@ import pytest
 from optuna_misowild import CostBudgetCallback
 from optuna_misowild import MisoWildSampler
 from optuna_misowild import cumulated_cost
-from optuna_misowild.visualization.look import Look
+from optuna_misowild.figure_data import FigureData
 
 
 def study_with(costs: list[float | None], state: TrialState = TrialState.COMPLETE) -> optuna.Study:
@@ -68,8 +68,8 @@ def test_a_cost_of_another_name_is_found_by_all_that_read_costs(tmp_path: Path) 
     for seen in (study, loaded):
         assert cumulated_cost(seen) == spent
         assert callback.is_spent(seen)
-        assert Look(seen).queries[-1].spent == spent
-        assert Look(seen).cost_unit == ""
+        assert FigureData(seen).queries[-1].spent == spent
+        assert FigureData(seen).cost_unit == ""
     # Running trials too are predicted in that unit: one at the fine grid costs 10.
     loaded.enqueue_trial({"grid": "fine", "x": 0.5})
     trial = loaded.ask()

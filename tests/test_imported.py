@@ -28,8 +28,8 @@ from optuna_misowild import MisoWildSampler
 from optuna_misowild import cumulated_cost
 from optuna_misowild import import_trials
 from optuna_misowild import recommend
+from optuna_misowild.figure_data import FigureData
 from optuna_misowild.methods.robust import RobustMethod
-from optuna_misowild.visualization.look import Look
 
 
 ALL = [*SOURCES, "last month"]
@@ -199,9 +199,9 @@ def test_what_is_imported_is_paid_for(cost: Any, caplog: pytest.LogCaptureFixtur
     seen = view_of(study).observations
     assert seen.spent == pytest.approx(sum(ours))
     assert 0.0 < seen.initial_spent < 4.0
-    look = Look(study)
-    assert look.queries[-1].spent == pytest.approx(sum(ours))
-    assert sum(query.paid for query in look.queries) == pytest.approx(sum(ours))
+    data = FigureData(study)
+    assert data.queries[-1].spent == pytest.approx(sum(ours))
+    assert sum(query.paid for query in data.queries) == pytest.approx(sum(ours))
     expected = {None: np.nan, 7.0: 7.0, "old": 60.0}.get(cost, 5.0)
     np.testing.assert_array_equal(seen.cost[:12], expected)
     assert "spent" not in warnings_of(caplog)

@@ -21,6 +21,7 @@ from optuna_misowild import MisoWildSampler
 from optuna_misowild import cumulated_cost
 from optuna_misowild.methods.base import Observations
 from optuna_misowild.study import attributes
+from optuna_misowild.study.costs import malformed_cost
 from optuna_misowild.study.observe import read
 from optuna_misowild.study.source_parameter import sources_of
 
@@ -126,7 +127,7 @@ def test_a_malformed_cost_is_unknown(cost: Any) -> None:
     observations = observe(study)
     assert math.isnan(observations.cost[0])
     assert observations.y[0] == 1.0
-    message = attributes.malformed_cost(study.trials[0], "cost")
+    message = malformed_cost(study.trials[0], "cost")
     assert message is not None
     assert "Trial 0" in message and reprlib.repr(cost) in message
 

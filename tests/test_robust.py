@@ -129,6 +129,7 @@ def test_failed_query_is_not_repeated() -> None:
         [*observations.y, np.nan],
         [*observations.cost, np.nan],
         n_sources=3,
+        failed=np.arange(25) == 24,
     )
     again = propose(observations)
     assert again.source != failed.source or np.linalg.norm(again.x - failed.x) > 0.01

@@ -14,8 +14,8 @@ from studies_to_see import traces
 from studies_to_see import two_d
 
 from optuna_misowild import MisoWildSampler
+from optuna_misowild.figure_data import FigureData
 from optuna_misowild.visualization import plot_acquisition
-from optuna_misowild.visualization.look import Look
 from optuna_misowild.visualization.sample import highest
 
 
@@ -124,7 +124,7 @@ def test_no_acquisition_is_higher_than_said() -> None:
 
 
 def test_the_highest_acquisition_is_found() -> None:
-    view = Look(study_of(5, two_d)).view
+    view = FigureData(study_of(5, two_d)).view
 
     def peak(params: list[dict[str, Any]]) -> Any:
         values = np.array([-abs(p["x"] - 0.3) - abs(np.log10(p["y"])) for p in params])

@@ -16,11 +16,11 @@ from studies_to_see import traces
 from studies_to_see import two_d
 
 from optuna_misowild import MisoWildSampler
+from optuna_misowild.figure_data import FigureData
 from optuna_misowild.visualization.axes import Axis
 from optuna_misowild.visualization.contours import contour_figure
 from optuna_misowild.visualization.cost_model import cost_model_figure
 from optuna_misowild.visualization.discrepancy import discrepancy_figure
-from optuna_misowild.visualization.look import Look
 from optuna_misowild.visualization.objective_model import objective_model_figure
 from optuna_misowild.visualization.quantity import Mark
 from optuna_misowild.visualization.quantity import Quantity
@@ -33,11 +33,11 @@ def study() -> optuna.Study:
 
 @pytest.fixture(scope="module")
 def figures(study: optuna.Study) -> dict[str, Any]:
-    look = Look(study, MisoWildSampler())  # One for all: the models are fitted once.
+    data = FigureData(study, MisoWildSampler())  # One for all: the models are fitted once.
     return {
-        "objective": objective_model_figure(look, ["y", "x"]),
-        "cost": cost_model_figure(look, ["y", "x"]),
-        "discrepancy": discrepancy_figure(look),
+        "objective": objective_model_figure(data, ["y", "x"]),
+        "cost": cost_model_figure(data, ["y", "x"]),
+        "discrepancy": discrepancy_figure(data),
     }
 
 
@@ -121,7 +121,7 @@ def test_where_a_discrepancy_was_asked_is_white(
 
 def test_many_sources_and_values_next_to_nothing() -> None:
     names = tuple(f"s{i}" for i in range(7))
-    look = Look(study_of(20, two_d, sources=names))
+    data = FigureData(study_of(20, two_d, sources=names))
 
     def predict(params: list[dict[str, Any]], source: int) -> Any:
         x = np.array([one["x"] for one in params])
@@ -132,12 +132,12 @@ def test_many_sources_and_values_next_to_nothing() -> None:
         predict=predict,
         sources=range(7),
         captions=[f"{name}<br>caption" for name in names],
-        centre=look.centre,
-        marks=[Mark("Next", "star", look.centre, source=6)],
+        centre=data.centre,
+        marks=[Mark("Next", "star", data.centre, source=6)],
         depth=10.0,
     )
-    x, y = (Axis(name, look.view.space[name]) for name in "xy")
-    figure = contour_figure(look, x, y, quantity, "Zeal Plot")
+    x, y = (Axis(name, data.view.space[name]) for name in "xy")
+    figure = contour_figure(data, x, y, quantity, "Zeal Plot")
     # Two rows of four and three, and below them as many for the standard deviation.
     rows = [f"{trace.yaxis}" for trace in figure.data if trace.type == "contour"]
     assert [int(row[1:] or 1) for row in rows] == [1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12, 13, 14, 15]

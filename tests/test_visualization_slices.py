@@ -18,15 +18,16 @@ from studies_to_see import six_d
 from studies_to_see import study_of
 from studies_to_see import traces
 
+from optuna_misowild.figure_data import FigureData
+from optuna_misowild.visualization._figure import source_colors
 from optuna_misowild.visualization.axes import Axis
 from optuna_misowild.visualization.axes import log_ticks
-from optuna_misowild.visualization.look import Look
 from optuna_misowild.visualization.quantity import Mark
 from optuna_misowild.visualization.quantity import Quantity
 from optuna_misowild.visualization.slices import slice_figure
 
 
-def sliced(look: Look, names: list[str], **kwargs: Any) -> Any:
+def sliced(data: FigureData, names: list[str], **kwargs: Any) -> Any:
     """The figure of a quantity that is 1 on the preferred source, 2 on the next one, ..."""
 
     def predict(params: list[dict[str, Any]], source: int) -> Any:
@@ -36,24 +37,24 @@ def sliced(look: Look, names: list[str], **kwargs: Any) -> Any:
         **{
             "title": "Zeal",
             "predict": predict,
-            "sources": look.modelled,
-            "captions": look.labels,
-            "centre": look.centre,
+            "sources": data.modelled,
+            "captions": data.labels,
+            "centre": data.centre,
             "observed": lambda query: query.value,
             **kwargs,
         }
     )
-    axes = [Axis(name, look.view.space[name]) for name in names]
-    return slice_figure(look, axes, quantity, "Zeal Plot")
+    axes = [Axis(name, data.view.space[name]) for name in names]
+    return slice_figure(data, axes, quantity, "Zeal Plot")
 
 
 @pytest.fixture(scope="module")
-def look() -> Look:
-    return Look(study_of(20, six_d))
+def data() -> FigureData:
+    return FigureData(study_of(20, six_d))
 
 
-def test_panels_stand_in_the_order_of_the_names(look: Look) -> None:
-    figure = sliced(look, ["y", "kind", "n", "x", "step"])
+def test_panels_stand_in_the_order_of_the_names(data: FigureData) -> None:
+    figure = sliced(data, ["y", "kind", "n", "x", "step"])
     axes = [figure.layout[f"xaxis{i}"] for i in ("", 2, 3, 4, 5)]
     assert [axis.title.text for axis in axes] == ["y", "kind", "n", "x", "step"]
     assert axes[0].domain[0] < axes[1].domain[0] < axes[2].domain[0]
@@ -67,16 +68,18 @@ def test_panels_stand_in_the_order_of_the_names(look: Look) -> None:
     assert [trace.name for trace in shown if trace.mode == "markers"] == ["Failed Trial"]
 
 
-def test_each_source_has_its_colour_and_the_preferred_one_is_the_strongest(look: Look) -> None:
-    figure = sliced(look, ["x"])
+def test_each_source_has_its_colour_and_the_preferred_one_is_the_strongest(
+    data: FigureData,
+) -> None:
+    figure = sliced(data, ["x"])
     lines = [traces(figure, source, "lines")[1].line for source in SOURCES]
     points = [traces(figure, source, "markers")[0] for source in SOURCES]
-    assert [line.color for line in lines] == list(look.colors)
-    assert [trace.marker.color for trace in points] == list(look.colors)
+    assert [line.color for line in lines] == list(source_colors(data))
+    assert [trace.marker.color for trace in points] == list(source_colors(data))
     assert lines[0].width > lines[1].width == lines[2].width
     assert points[0].marker.size > points[1].marker.size == points[2].marker.size
     for trace, source in zip(points, SOURCES, strict=True):
-        own = [t for t in look.study.trials if t.params["source"] == source and t.value]
+        own = [t for t in data.study.trials if t.params["source"] == source and t.value]
         assert trace.x == pytest.approx([trial.params["x"] for trial in own], rel=1e-5)
         assert trace.y == pytest.approx([trial.value for trial in own])
         assert [text.split("<br>")[0] for text in trace.text] == [
@@ -84,16 +87,16 @@ def test_each_source_has_its_colour_and_the_preferred_one_is_the_strongest(look:
         ]
 
 
-def test_what_lies_far_from_the_slice_is_faint(look: Look) -> None:
-    def opacity(look: Look) -> float:
-        return traces(sliced(look, ["x"]), "full", "markers")[0].opacity
+def test_what_lies_far_from_the_slice_is_faint(data: FigureData) -> None:
+    def opacity(data: FigureData) -> float:
+        return traces(sliced(data, ["x"]), "full", "markers")[0].opacity
 
-    assert opacity(look) < 0.5
-    assert opacity(Look(study_of(5, one_d))) == 1.0
+    assert opacity(data) < 0.5
+    assert opacity(FigureData(study_of(5, one_d))) == 1.0
 
 
-def test_categories_have_bars_with_both_ends(look: Look) -> None:
-    figure = sliced(look, ["kind"], is_log=True)
+def test_categories_have_bars_with_both_ends(data: FigureData) -> None:
+    figure = sliced(data, ["kind"], is_log=True)
     (bars, _) = traces(figure, "half", "markers")
     assert bars.x == ("a", "None", "True")
     assert bars.error_y.visible
@@ -104,52 +107,52 @@ def test_categories_have_bars_with_both_ends(look: Look) -> None:
     assert figure.layout.yaxis.type == "log"
 
 
-def test_a_mark_lies_on_the_line_of_its_source(look: Look) -> None:
+def test_a_mark_lies_on_the_line_of_its_source(data: FigureData) -> None:
     def predict(params: list[dict[str, Any]], source: int) -> Any:
         return np.array([one["x"] + source for one in params]), None
 
-    params = {**look.centre, "x": 0.125}
+    params = {**data.centre, "x": 0.125}
     marks = [Mark("Next", "star", params, source=2), Mark("Best", "star", params)]
-    figure = sliced(look, ["x", "y"], predict=predict, marks=marks, centre=params)
+    figure = sliced(data, ["x", "y"], predict=predict, marks=marks, centre=params)
     for name, height in (("Next", 2.125), ("Best", 0.125)):
         stars = traces(figure, name)
         assert [star.y for star in stars] == [(height,)] * 2
         assert [star.showlegend for star in stars] == [True, False]
         assert stars[0].x == (0.125,)
-    elsewhere = sliced(look, ["x"], predict=predict, marks=marks, centre=look.centre)
+    elsewhere = sliced(data, ["x"], predict=predict, marks=marks, centre=data.centre)
     assert traces(elsewhere, "Best")[0].y == (0.125,)
 
 
-def test_the_middle_of_colours_is_a_line(look: Look) -> None:
-    figure = sliced(look, ["x", "y"], midpoint=0.25)
+def test_the_middle_of_colours_is_a_line(data: FigureData) -> None:
+    figure = sliced(data, ["x", "y"], midpoint=0.25)
     assert [shape.y0 for shape in figure.layout.shapes] == [0.25, 0.25]
-    assert not sliced(look, ["x"]).layout.shapes
+    assert not sliced(data, ["x"]).layout.shapes
 
 
-def test_where_nothing_is_predicted_there_is_no_band(look: Look) -> None:
+def test_where_nothing_is_predicted_there_is_no_band(data: FigureData) -> None:
     def predict(params: list[dict[str, Any]], source: int) -> Any:
         mean = np.array([one["x"] - 0.5 for one in params])  # What has no logarithm.
         return mean, np.full(len(params), 0.1)
 
-    figure = sliced(look, ["x"], predict=predict, is_log=True)
+    figure = sliced(data, ["x"], predict=predict, is_log=True)
     band, line = traces(figure, "full", "lines")
     assert [y is None for y in line.y] == [x <= 0.5 for x in line.x]
     assert None not in band.y
     assert min(band.x) > 0.5
 
 
-def test_small_differences_of_large_values_are_seen(look: Look) -> None:
+def test_small_differences_of_large_values_are_seen(data: FigureData) -> None:
     def predict(params: list[dict[str, Any]], source: int) -> Any:
         return np.array([1e6 + one["x"] for one in params]), None
 
-    line = traces(sliced(look, ["x"], predict=predict), "full", "lines")[0]
+    line = traces(sliced(data, ["x"], predict=predict), "full", "lines")[0]
     np.testing.assert_allclose(line.y, 1e6 + np.array(line.x), atol=1e-3, rtol=0.0)
 
 
 def test_a_study_whose_failed_trials_lack_a_parameter() -> None:
     study = study_of(10, sources=())
     study.add_trial(optuna.create_trial(state=optuna.trial.TrialState.FAIL, params={}))
-    figure = sliced(Look(study), ["x"], observed=lambda query: query.spent)
+    figure = sliced(FigureData(study), ["x"], observed=lambda query: query.spent)
     (points,) = traces(figure, "objective", "markers")
     (failed,) = traces(figure, "Failed Trial")
     assert len(points.x) + len(failed.x) == len(study.trials) - 1

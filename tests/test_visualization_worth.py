@@ -14,9 +14,10 @@ from studies_to_see import told
 from optuna_misowild import MisoWildSampler
 from optuna_misowild import RobustMethod
 from optuna_misowild import source_verdicts
+from optuna_misowild.figure_data import FigureData
 from optuna_misowild.visualization import plot_source_worth
-from optuna_misowild.visualization.look import Look
-from optuna_misowild.visualization.source_worth import Worth
+from optuna_misowild.visualization._figure import source_colors
+from optuna_misowild.worth import Worth
 
 
 def point(figure: go.Figure, source: str) -> go.Scatter:
@@ -44,7 +45,10 @@ def test_a_source_that_was_hardly_asked_is_not_taken_for_a_good_one() -> None:
     assert right.name == "right: 4 queries, 4% of the cost<br>   too few values to tell"
     assert (right.y[0], right.marker.color, right.error_y.visible) == (0.0, "white", False)
     full = point(plot_source_worth(study, sampler=MisoWildSampler()), "full")
-    assert right.marker.line.color not in {full.marker.line.color, *Look(study).colors}
+    assert right.marker.line.color not in {
+        full.marker.line.color,
+        *source_colors(FigureData(study)),
+    }
     once = plot_source_worth(misleading_study(n_right=1), sampler=MisoWildSampler())
     assert point(once, "right").name.startswith("right: 1 query, ")
 

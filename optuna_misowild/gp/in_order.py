@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from optuna_misowild.gp.multi_source import MultiSourceGP
 
 
+# How many initial locations tell offsets, and after how many observations the search for
+# hyperparameters starts anew, unless a method says otherwise.
+N_OFFSETS = 5
+RESTART_EVERY = 8
 # At least 1/16 of the data is new at each restart.
 _NEW = 16
 # L-BFGS-B iterations of a search, from each start; more of them where hyperparameters then stay.
@@ -30,7 +34,7 @@ _N_SETTLING = 35
 
 @dataclass(frozen=True)
 class Quantity:
-    """What differs between the joint models of the objective and of the log costs.
+    """What differs between the joint models of the objective, of the log costs, and of others.
 
     Attributes:
         settings: What kind of model it is.

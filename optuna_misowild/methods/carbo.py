@@ -30,7 +30,9 @@ from optuna_misowild.methods.feasibility import log_probability
 from optuna_misowild.methods.outliers import clip_outliers
 from optuna_misowild.methods.spending import best_payable
 from optuna_misowild.methods.spending import spending_limit
-from optuna_misowild.optim.acquisition import chain
+from optuna_misowild.optim.acquisition import Field
+from optuna_misowild.optim.acquisition import SourceAcquisition
+from optuna_misowild.optim.acquisition import apply
 from optuna_misowild.optim.acquisition import cooling_exponent
 from optuna_misowild.optim.acquisition import log_ei
 from optuna_misowild.optim.domain import DUPLICATE
@@ -301,6 +303,11 @@ class CostCoolingModel:
     left: float = np.inf
     feasibility: Feasibility | None = None
 
+    @property
+    def is_seeking(self) -> bool:
+        """Whether nothing is known to be feasible, which is all that counts then."""
+        return self.feasibility is not None and self.incumbent == np.inf
+
     def log_probability(self, X: NDArray[np.float64], source: int) -> NDArray[np.float64]:
         """Return log P that a query at X (m, d) neither fails nor violates a constraint, (m,)."""
         _only_preferred(source)
@@ -345,8 +352,8 @@ class CostCoolingModel:
 
 
 @dataclass(frozen=True)
-class _Acquisition:
-    """log EI(x) + log E[c(x)^−α] + log P(x), the cost being lognormal.
+class _Acquisition(SourceAcquisition):
+    """log EI(x) + log E[c(x)^−α] + log P(x), the cost being lognormal, and P with caution.
 
     It is −inf where the cost cannot be paid. While nothing is feasible, EI is left out.
     """
@@ -354,32 +361,20 @@ class _Acquisition:
     model: CostCoolingModel
     sources: tuple[int, ...] = (0,)
 
-    def values(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+    def evaluate(
+        self, X: NDArray[np.float64], sources: NDArray[np.int_], *, gradient: bool
+    ) -> Field:
         model = self.model
-        improvement = log_ei(*model.objective.predict(X), model.incumbent)
-        power, _ = model.cost.log_expected_power(X, -model.alpha)
-        value = improvement.value + power
+        p = model.objective.posterior(X, gradient=gradient)
+        mean, variance = Field(p.mean, p.d_mean), Field(p.variance, p.d_variance)
+        improvement = apply(log_ei, mean, variance, best=model.incumbent)
+        power = Field(*model.cost.log_expected_power(X, -model.alpha, gradient=gradient))
+        value = power if model.is_seeking else improvement + power
+        value = value.excluded(model.is_excluded(X, 0))
+        value = Field(value.value[:, None], value.gradient[:, None])
         if model.feasibility is not None:
-            is_seeking = model.incumbent == np.inf
-            log_p, _ = model.feasibility.log_probability(X, np.zeros((len(X), 1), dtype=int))
-            value = (power if is_seeking else value) + log_p[:, 0]
-        return np.where(model.is_excluded(X, 0), -np.inf, value)[:, None]
-
-    def value_and_gradient(
-        self, X: NDArray[np.float64], source: NDArray[np.int_]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        model = self.model
-        p = model.objective.posterior(X, gradient=True)
-        improvement = log_ei(p.mean, p.variance, model.incumbent)
-        power, dpower = model.cost.log_expected_power(X, -model.alpha, gradient=True)
-        gradient = chain(improvement.partials, p.d_mean, p.d_variance) + dpower
-        value = improvement.value + power
-        if model.feasibility is not None:
-            is_seeking = model.incumbent == np.inf
-            log_p, d_log_p = model.feasibility.log_probability(X, source[:, None], gradient=True)
-            value = (power if is_seeking else value) + log_p[:, 0]
-            gradient = (dpower if is_seeking else gradient) + d_log_p[:, 0]
-        return np.where(model.is_excluded(X, 0), -np.inf, value), gradient
+            value += model.feasibility.penalty(X, sources, gradient=gradient)
+        return value
 
 
 def _only_preferred(source: int) -> None:

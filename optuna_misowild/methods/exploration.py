@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from optuna_misowild.optim.acquisition import Field
+from optuna_misowild.optim.acquisition import SourceAcquisition
 from optuna_misowild.optim.maximize import maximize
 
 
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Uncertainty:
+class Uncertainty(SourceAcquisition):
     """σ² of a model as an acquisition of one source; its maximum is that of σ.
 
     Where ``is_excluded``, a function of X (m, d) and the source, says so, it is −inf.
@@ -34,23 +36,14 @@ class Uncertainty:
     sources: tuple[int, ...]
     is_excluded: Exclusion | None = None
 
-    def values(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the variance at X (m, d), shape (m, 1)."""
-        return self._restricted(X, self.model.posterior(X).variance)[:, None]
-
-    def value_and_gradient(
-        self, X: NDArray[np.float64], source: NDArray[np.int_]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the variance at X (m, d), shape (m,), and its gradient, shape (m, d)."""
-        posterior = self.model.posterior(X, gradient=True)
-        return self._restricted(X, posterior.variance), posterior.d_variance
-
-    def _restricted(
-        self, X: NDArray[np.float64], variance: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def evaluate(
+        self, X: NDArray[np.float64], sources: NDArray[np.int_], *, gradient: bool
+    ) -> Field:
+        p = self.model.posterior(X, gradient=gradient)
+        variance = Field(p.variance[:, None], p.d_variance[:, None])
         if self.is_excluded is None:
             return variance
-        return np.where(self.is_excluded(X, self.sources[0]), -np.inf, variance)
+        return variance.excluded(self.is_excluded(X, self.sources[0])[:, None])
 
 
 def least_known(

@@ -21,11 +21,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from optuna_misowild.gp.fit import FitSettings
+from optuna_misowild.gp.in_order import N_OFFSETS
+from optuna_misowild.gp.in_order import RESTART_EVERY
 from optuna_misowild.gp.in_order import Quantity
 from optuna_misowild.gp.in_order import fit_in_order
 from optuna_misowild.gp.likelihood import Prior
 from optuna_misowild.optim.acquisition import Differentiated
-from optuna_misowild.optim.acquisition import chain
+from optuna_misowild.optim.acquisition import Field
+from optuna_misowild.optim.acquisition import apply
 from optuna_misowild.optim.domain import distances
 
 
@@ -52,6 +55,12 @@ _CONSTRAINT = Quantity(FitSettings(prior=Prior(ordered_noise=True)), many=128)
 # What is less probable than 1/2 is left to others, where there are any.
 LOG_HALF = float(np.log(0.5))
 
+# The part of all trials that may fail before the search grows cautious, up to this limit, at
+# which it keeps to where success is more probable than 0.96.
+_ACCEPTED = 0.1
+_MOST_CAUTION = 16.0
+_STEEPNESS = 100.0
+
 # How far from 0 the value of a constraint may be, in units of their median distance from it.
 _WIDTH = 20.0
 
@@ -63,58 +72,91 @@ class Feasibility:
     Attributes:
         success: The model of the labels of all sources; None if nothing has failed.
         constraints: The models of the constraints that have a value.
+        caution: c ≥ 1, see :meth:`penalty`.
     """
 
     success: MultiSourceGP | None
     constraints: tuple[MultiSourceGP, ...]
+    caution: float = 1.0
 
-    def log_probability(
-        self, X: Array, source: NDArray[np.int_], *, gradient: bool = False
-    ) -> tuple[Array, Array]:
-        """Return log P(s, x), and its gradient.
+    def log_success(self, X: Array, sources: NDArray[np.int_], *, gradient: bool) -> Field:
+        """Return min{log P_s, log P_1} at X (m, d), for k sources each (m, k): shape (m, k)."""
+        if self.success is None:
+            return _nothing(X, sources, gradient)
+        noise = self.success.noise + _LABEL_VARIANCE
+        p = self.success.posterior(X, sources, gradient=gradient)
+        own = apply(
+            log_normal_cdf,
+            Field(p.source_mean, p.d_source_mean),
+            Field(p.source_variance + noise[sources], p.d_source_variance),
+        )
+        first = apply(
+            log_normal_cdf,
+            Field(p.mean[:, None], p.d_mean[:, None]),
+            Field(p.variance[:, None] + noise[0], p.d_variance[:, None]),
+        )
+        is_own = own.value < first.value
+        return Field(
+            np.where(is_own, own.value, first.value),
+            np.where(is_own[..., None], own.gradient, first.gradient),
+        )
+
+    def log_feasible(self, X: Array, sources: NDArray[np.int_], *, gradient: bool) -> Field:
+        """Return Σ_k log Φ(−μ_k/√(v_k + λ_k²)), in the same shape: alike on all sources."""
+        result = _nothing(X, sources, gradient)
+        for gp in self.constraints:
+            p = gp.posterior(X, gradient=gradient)
+            result += apply(
+                log_normal_cdf,
+                Field(-p.mean[:, None], -p.d_mean[:, None]),
+                Field(p.variance[:, None] + gp.noise[0], p.d_variance[:, None]),
+            )
+        return result
+
+    def penalty(self, X: Array, sources: NDArray[np.int_], *, gradient: bool) -> Field:
+        """Return what joins the acquisition: log P(s, x), with caution as to failures.
+
+        A failure tells the models of the objective nothing, and at the edge of where queries fail
+        every other one would. So log P_s is multiplied by the caution, and falls 100 times as
+        steeply where this product is below log ½: such places are chosen only while there are no
+        others.
 
         Args:
             X: Locations, shape (m, d).
-            source: k sources at each of them, shape (m, k).
+            sources: Sources at each of them, shape (m, k).
             gradient: Whether the gradient is wanted.
-
-        Returns:
-            Two arrays of shape (m, k) and (m, k, d), or (m, k, 0) without gradients.
         """
-        value = np.zeros(source.shape)
-        slope = np.zeros((*source.shape, X.shape[1] if gradient else 0))
-        if self.success is not None:
-            gp = self.success
-            p = gp.posterior(X, source, gradient=gradient)
-            noise = gp.noise + _LABEL_VARIANCE
-            own = log_normal_cdf(p.source_mean, p.source_variance + noise[source])
-            first = log_normal_cdf(p.mean, p.variance + noise[0])
-            d_own = chain(own.partials, p.d_source_mean, p.d_source_variance)
-            d_first = chain(first.partials, p.d_mean, p.d_variance)
-            is_own = own.value < first.value[:, None]
-            value += np.where(is_own, own.value, first.value[:, None])
-            slope += np.where(is_own[..., None], d_own, d_first[:, None])
-        for gp in self.constraints:
-            p = gp.posterior(X, gradient=gradient)
-            held = log_normal_cdf(-p.mean, p.variance + gp.noise[0])
-            value += held.value[:, None]
-            slope += chain(held.partials, -p.d_mean, p.d_variance)[:, None]
-        return value, slope
+        success = self.log_success(X, sources, gradient=gradient)
+        excess = np.minimum(self.caution * success.value - LOG_HALF, 0.0)
+        slope = self.caution * np.where(excess < 0.0, _STEEPNESS, 1.0)
+        success = Field(
+            self.caution * success.value + (_STEEPNESS - 1.0) * excess,
+            slope[..., None] * success.gradient,
+        )
+        return success + self.log_feasible(X, sources, gradient=gradient)
+
+
+def _nothing(X: Array, sources: NDArray[np.int_], gradient: bool) -> Field:
+    return Field(
+        np.zeros(sources.shape), np.zeros((*sources.shape, X.shape[1] if gradient else 0))
+    )
 
 
 def log_probability(feasibility: Feasibility | None, X: Array, source: int) -> Array:
     """Return log P(s, x) at X (m, d), shape (m,); 0 where there is nothing to learn it from."""
     if feasibility is None:
         return np.zeros(len(X))
-    return feasibility.log_probability(X, np.full((len(X), 1), source))[0][:, 0]
+    sources = np.full((len(X), 1), source)
+    success = feasibility.log_success(X, sources, gradient=False)
+    return (success + feasibility.log_feasible(X, sources, gradient=False)).value[:, 0]
 
 
 def fit_feasibility(
     observations: Observations,
     domain: Domain,
     *,
-    n_initial: int = 5,
-    restart_every: int = 8,
+    n_initial: int = N_OFFSETS,
+    restart_every: int = RESTART_EVERY,
 ) -> Feasibility | None:
     """Fit the models to the observations; None if nothing has failed and nothing is forbidden.
 
@@ -152,7 +194,13 @@ def fit_feasibility(
         for g, rows in zip(observations.constraints.T, known.T, strict=True)
         if rows.any()
     ]
-    return Feasibility(success, tuple(constraints))
+    return Feasibility(success, tuple(constraints), _caution(observations))
+
+
+def _caution(observations: Observations) -> float:
+    """Return c: doubled by each failure beyond a tenth of the trials, within its limits."""
+    n_excess = np.count_nonzero(observations.failed) - _ACCEPTED * len(observations)
+    return float(np.clip(2.0**n_excess, 1.0, _MOST_CAUTION))
 
 
 def may_be_best(

@@ -27,9 +27,11 @@ from optuna_misowild.methods.base import Incumbent
 from optuna_misowild.methods.base import Proposal
 from optuna_misowild.methods.exploration import least_known
 from optuna_misowild.methods.kinks import best_on_kinks
-from optuna_misowild.optim.acquisition import Differentiated
+from optuna_misowild.optim.acquisition import Field
+from optuna_misowild.optim.acquisition import SourceAcquisition
+from optuna_misowild.optim.acquisition import absolute_difference
+from optuna_misowild.optim.acquisition import apply
 from optuna_misowild.optim.acquisition import beta_at
-from optuna_misowild.optim.acquisition import chain
 from optuna_misowild.optim.acquisition import penalized_lcb
 from optuna_misowild.optim.domain import SAME_PLACE
 from optuna_misowild.optim.domain import distances
@@ -333,60 +335,71 @@ def _with_silent(
 
 
 @dataclass(frozen=True)
-class _Acquisition:
+class _Acquisition(SourceAcquisition):
     """eq:acquisition over some of the sources."""
 
     model: PaperModel
     sources: tuple[int, ...]
 
-    def values(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
-        mean, variance = self.model.augmented.predict(X)
-        columns = []
-        for source in self.sources:
-            cost, _ = self.model.cost[source].upper(X)
-            eta = discrepancy(mean, self.model.objective[source].predict_mean(X))
-            columns.append(self._formula(mean, variance, cost, eta).value)
-        return np.stack(columns, axis=1)
-
-    def value_and_gradient(
-        self, X: NDArray[np.float64], source: NDArray[np.int_]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def evaluate(
+        self, X: NDArray[np.float64], sources: NDArray[np.int_], *, gradient: bool
+    ) -> Field:
         model = self.model
-        p = model.augmented.posterior(X, gradient=True)
-        source_mean, dsource_mean = self._source_mean_with_gradient(X, source)
-        cost, dcost = np.empty(len(X)), np.empty(X.shape)
-        for s in np.unique(source):
-            rows = source == s
-            cost[rows], dcost[rows] = model.cost[s].upper(X[rows], gradient=True)
-        value, partials = self._formula(p.mean, p.variance, cost, discrepancy(p.mean, source_mean))
-        deta = np.sign(p.mean - source_mean)[:, None] * (p.d_mean - dsource_mean)
-        return value, chain(partials, p.d_mean, p.d_variance, dcost, deta)
+        p = model.augmented.posterior(X, gradient=gradient)
+        mean = Field(p.mean[:, None], p.d_mean[:, None])
+        variance = Field(p.variance[:, None], p.d_variance[:, None])
+        source_mean = _by_source(
+            X, sources, lambda s, Z: _mean(model.objective[s], Z, gradient), gradient=gradient
+        )
+        cost = _by_source(
+            X,
+            sources,
+            lambda s, Z: Field(*model.cost[s].upper(Z, gradient=gradient)),
+            gradient=gradient,
+        )
+        eta = apply(absolute_difference, mean, source_mean)
+        return apply(
+            penalized_lcb,
+            mean,
+            variance,
+            cost,
+            eta,
+            incumbent=model.incumbent,
+            beta=model.beta,
+        )
 
     def difference_with_gradient(
         self, X: NDArray[np.float64], source: NDArray[np.int_]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return μ̂ − μ_s, whose size is η, at X (m, d) and s (m,), and its gradient (m, d)."""
-        mean, dmean = (a[:, 0] for a in self.model.augmented.means(X, gradient=True))
-        source_mean, dsource_mean = self._source_mean_with_gradient(X, source)
-        return mean - source_mean, dmean - dsource_mean
-
-    def _source_mean_with_gradient(
-        self, X: NDArray[np.float64], source: NDArray[np.int_]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        mean, dmean = np.empty(len(X)), np.empty(X.shape)
-        for s in np.unique(source):
-            rows = source == s
-            of_source = self.model.objective[s].means(X[rows], gradient=True)
-            mean[rows], dmean[rows] = (a[:, 0] for a in of_source)
-        return mean, dmean
-
-    def _formula(
-        self,
-        mean: NDArray[np.float64],
-        variance: NDArray[np.float64],
-        cost: NDArray[np.float64],
-        eta: NDArray[np.float64],
-    ) -> Differentiated:
-        return penalized_lcb(
-            mean, variance, cost, eta, incumbent=self.model.incumbent, beta=self.model.beta
+        mean = _mean(self.model.augmented, X, True)
+        of_source = _by_source(
+            X,
+            source[:, None],
+            lambda s, Z: _mean(self.model.objective[s], Z, True),
+            gradient=True,
         )
+        return mean.value - of_source.value[:, 0], mean.gradient - of_source.gradient[:, 0]
+
+
+def _mean(gp: MultiSourceGP, X: NDArray[np.float64], gradient: bool) -> Field:
+    mean, d_mean = gp.means(X, gradient=gradient)
+    return Field(mean[:, 0], d_mean[:, 0])
+
+
+def _by_source(
+    X: NDArray[np.float64],
+    sources: NDArray[np.int_],
+    quantity: Callable[[int, NDArray[np.float64]], Field],
+    *,
+    gradient: bool,
+) -> Field:
+    """Return a quantity that has a model of its own for each source, at X (m, d): (m, k)."""
+    d = X.shape[1] if gradient else 0
+    field = Field(np.empty(sources.shape), np.empty((*sources.shape, d)))
+    for s in np.unique(sources):
+        rows, columns = np.nonzero(sources == s)
+        of_source = quantity(int(s), X[rows])
+        field.value[rows, columns] = of_source.value
+        field.gradient[rows, columns] = of_source.gradient
+    return field

@@ -1,11 +1,17 @@
-"""The formulas that acquisitions are made of: pure functions with derivatives.
+"""What acquisitions are made of: formulas with derivatives, and quantities with gradients.
 
-Each returns its value and its partial derivatives with respect to its array arguments, in
-their order; :func:`chain` turns these into a gradient in the location. Arguments broadcast.
+A formula is a pure function that returns its value and its partial derivatives with respect to
+its array arguments, in their order. :func:`apply` takes it from quantities at some locations to
+another one, by the chain rule, so that values and gradients come from the same lines. Arguments
+broadcast.
 """
 
 from __future__ import annotations
 
+from abc import ABC
+from abc import abstractmethod
+from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from typing import NamedTuple
 
@@ -15,6 +21,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from numpy.typing import ArrayLike
     from numpy.typing import NDArray
 
 
@@ -28,20 +35,85 @@ class Differentiated(NamedTuple):
     partials: tuple[NDArray[np.float64], ...]
 
 
-def chain(
-    partials: tuple[NDArray[np.float64], ...], *gradients: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Return the gradient of a formula from the gradients of its arguments.
+@dataclass(frozen=True)
+class Field:
+    """A quantity at some locations.
+
+    Attributes:
+        value: Shape (...).
+        gradient: Its gradient in the location, shape (..., d), or (..., 0) if it is not wanted:
+            what is computed from it needs no case of its own.
+    """
+
+    value: NDArray[np.float64]
+    gradient: NDArray[np.float64]
+
+    def __add__(self, other: Field) -> Field:
+        return Field(self.value + other.value, self.gradient + other.gradient)
+
+    def excluded(self, where: NDArray[np.bool_]) -> Field:
+        """Return the same with the value −inf at some places."""
+        return replace(self, value=np.where(where, -np.inf, self.value))
+
+
+def apply(formula: Callable[..., Differentiated], *fields: Field, **constants: object) -> Field:
+    """Return a formula of quantities, and its gradient by the chain rule.
 
     Args:
-        partials: Derivatives of the formula with respect to its arguments, shapes (...).
-        *gradients: Gradients of these arguments in the location, shapes (..., d).
-
-    Returns:
-        The gradient of the formula in the location, shape (..., d).
+        formula: A function that takes the values of the quantities.
+        *fields: The quantities, in the order of its arguments.
+        **constants: Its other arguments, which do not depend on the location.
     """
-    terms = zip(partials, gradients, strict=True)
-    return np.asarray(sum(partial[..., None] * gradient for partial, gradient in terms))
+    value, partials = formula(*(field.value for field in fields), **constants)
+    terms = zip(partials, fields, strict=True)
+    gradient = sum(partial[..., None] * field.gradient for partial, field in terms)
+    return Field(value, np.asarray(gradient))
+
+
+class SourceAcquisition(ABC):
+    """A function of source and location, to be maximised: written once, for all that is asked.
+
+    Attributes:
+        sources: The sources over which it ranges, in order of preference in case of a tie.
+    """
+
+    sources: tuple[int, ...]
+
+    @abstractmethod
+    def evaluate(
+        self, X: NDArray[np.float64], sources: NDArray[np.int_], *, gradient: bool
+    ) -> Field:
+        """Return it at X for k sources each.
+
+        Args:
+            X: Locations, shape (m, d).
+            sources: Sources at each location, shape (m, k).
+            gradient: Whether the gradient is wanted.
+
+        Returns:
+            Values (m, k), −inf where a query is excluded; gradients (m, k, d) or (m, k, 0).
+        """
+
+    def values(
+        self, X: NDArray[np.float64], sources: ArrayLike | None = None
+    ) -> NDArray[np.float64]:
+        """Return its values at X (m, d) for k sources, by default all its own: (m, k)."""
+        columns = np.asarray(self.sources if sources is None else sources, dtype=int)
+        everywhere = np.broadcast_to(columns, (len(X), columns.shape[-1]))
+        return self.evaluate(X, everywhere, gradient=False).value
+
+    def value_and_gradient(
+        self, X: NDArray[np.float64], source: NDArray[np.int_]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return its value at X (m, d) and source (m,), shape (m,), and the gradient, (m, d)."""
+        field = self.evaluate(X, source[:, None], gradient=True)
+        return field.value[:, 0], field.gradient[:, 0]
+
+
+def absolute_difference(a: NDArray[np.float64], b: NDArray[np.float64]) -> Differentiated:
+    """Return |a − b|, such as η of the paper, eq:discrepancy; at the kink its slope is 0."""
+    sign = np.sign(a - b)
+    return Differentiated(np.abs(a - b), (sign, -sign))
 
 
 def penalized_lcb(

@@ -1,7 +1,5 @@
 """What trials record: written and read back one by one.
 
-It and :mod:`optuna_misowild.study.seed` are the only places that touch storage.
-
 All that the samplers know of a study is in its trials, so that any process that reads the same
 trials suggests the same.
 
@@ -10,14 +8,13 @@ workers exchange: when a trial has begun, the row of the initial design that it 
 parameters that it will suggest, the name of the attribute that holds its cost, where it is
 another, whether it was imported from another study, and the source index, where the objective has
 a user attribute of that name. All are plain numbers or text. They are checked when they are read:
-anybody who can write to the storage may have written anything there.
+anybody who can write to the storage may have written anything there. What trials have cost is in
+:mod:`optuna_misowild.study.costs`.
 """
 
 from __future__ import annotations
 
 import json
-import math
-from numbers import Real
 import reprlib
 from typing import TYPE_CHECKING
 from typing import Any
@@ -29,6 +26,7 @@ import optuna
 from optuna.trial import TrialState
 
 from optuna_misowild.study import clock
+from optuna_misowild.study import optuna_private
 from optuna_misowild.study.constraints import CONSTRAINTS_KEY
 from optuna_misowild.study.constraints import NAMED_CONSTRAINT
 from optuna_misowild.study.constraints import as_number
@@ -47,13 +45,11 @@ if TYPE_CHECKING:
 logger = optuna.logging.get_logger("optuna.misowild")
 
 SOURCE_INDEX_ATTR = "source_index"
-COST_ATTR = "cost"  # Unless the user names another.
 PREFERRED_CONSTRAINT = "preferred_source"
 
 _SOURCE_KEY = "misowild:source_index"
 _ROW_KEY = "misowild:row"
-_TIMED_KEY = "misowild:timed"
-_COST_ATTR_KEY = "misowild:cost_attr"
+TIMED_KEY = "misowild:timed"
 _THINKING_KEY = "misowild:thinking"
 _IMPORTED_KEY = "misowild:imported"
 _PARAMS_KEY = "misowild:params"
@@ -62,8 +58,7 @@ _MAX_ATTR_LENGTH = 2045  # Longer values fail on relational storages.
 _MAX_PARTS = 10_000
 _MAX_ROW = 2**31
 _LARGEST_FLOAT = float(np.finfo(np.float64).max)
-_LARGEST_COST = 1e100  # Sums, squares and ratios of costs must not overflow.
-_LEAST_COST = 1e-100  # What is less counts as 0.
+LARGEST_COST = 1e100  # Sums, squares and ratios of costs must not overflow.
 # A worker needs less than this from the start of a trial to its choice, unless its objective
 # takes its time before it suggests anything, or is dead.
 _DECISION_SECONDS = 60.0
@@ -82,15 +77,14 @@ def write_source(study: Study, trial: FrozenTrial, source: int, *, constrained: 
         constrained: Whether to say by a constraint if the source is not the preferred one, so
             that ``study.best_trial`` means the preferred source.
     """
-    storage, trial_id = study._storage, trial._trial_id
     if SOURCE_INDEX_ATTR in trial.user_attrs:  # The objective's own, which means something else.
-        storage.set_trial_system_attr(trial_id, _SOURCE_KEY, source)
+        optuna_private.write_system_attr(study, trial, _SOURCE_KEY, source)
     else:
-        storage.set_trial_user_attr(trial_id, SOURCE_INDEX_ATTR, source)
+        optuna_private.write_user_attr(study, trial, SOURCE_INDEX_ATTR, source)
     if constrained:
         # Another sampler may just have set constraints of its own.
-        attrs = storage.get_trial_system_attrs(trial_id)
-        storage.set_trial_system_attr(trial_id, *_mark_of(attrs, source))
+        attrs = optuna_private.stored_attrs(study, trial)
+        optuna_private.write_system_attr(study, trial, *_mark_of(attrs, source))
 
 
 def _mark_of(system_attrs: Mapping[str, Any], source: int) -> tuple[str, Any]:
@@ -129,39 +123,17 @@ def _violation(source: int) -> float:
 
 def write_begin(study: Study, trial: FrozenTrial) -> None:
     """Record when a trial begins."""
-    study._storage.set_trial_system_attr(trial._trial_id, clock.BEGUN_KEY, clock.now())
+    optuna_private.write_system_attr(study, trial, clock.BEGUN_KEY, clock.now())
 
 
 def write_thinking(study: Study, trial: FrozenTrial, seconds: float) -> None:
     """Record how long a trial has waited for its suggestion."""
-    study._storage.set_trial_system_attr(trial._trial_id, _THINKING_KEY, seconds)
-
-
-def write_duration_as_cost(study: Study, trial: FrozenTrial, cost_attr: str) -> None:
-    """Record the wall-clock time of a finishing trial, in seconds, as its cost.
-
-    Without the time that the sampler took to suggest it, which tells nothing of the source.
-    """
-    seconds = clock.seconds_since_begin(trial)
-    if seconds is None:
-        return
-    thinking = thinking_of(trial)
-    if thinking <= seconds:
-        seconds -= thinking
-    # Marked, so that seconds are never mixed with costs that an objective gives in its own unit.
-    study._storage.set_trial_system_attr(trial._trial_id, _TIMED_KEY, True)
-    study._storage.set_trial_user_attr(trial._trial_id, cost_attr, seconds)
-
-
-def write_cost_attr(study: Study, trial: FrozenTrial, cost_attr: str) -> None:
-    """Record which user attribute holds the cost of a trial, if it has not the usual name."""
-    if cost_attr != COST_ATTR:
-        study._storage.set_trial_system_attr(trial._trial_id, _COST_ATTR_KEY, cost_attr)
+    optuna_private.write_system_attr(study, trial, _THINKING_KEY, seconds)
 
 
 def write_row(study: Study, trial: FrozenTrial, source: int, row: int) -> None:
     """Record that a trial takes a row of the initial design on a source."""
-    study._storage.set_trial_system_attr(trial._trial_id, _ROW_KEY, [source, row])
+    optuna_private.write_system_attr(study, trial, _ROW_KEY, [source, row])
 
 
 def write_params(
@@ -184,7 +156,7 @@ def write_params(
     # With their number, since a revision may need fewer of them.
     parts[0] = f"{len(parts)};{parts[0]}"
     for i in reversed(range(len(parts))):
-        study._storage.set_trial_system_attr(trial._trial_id, f"{_PARAMS_KEY}:{i}", parts[i])
+        optuna_private.write_system_attr(study, trial, f"{_PARAMS_KEY}:{i}", parts[i])
 
 
 def _checksum(params: Mapping[str, Any]) -> int:
@@ -193,10 +165,10 @@ def _checksum(params: Mapping[str, Any]) -> int:
 
 def withdraw(study: Study, trial: FrozenTrial) -> None:
     """Take back what a trial has announced, or has inherited from a lost one that it retries."""
-    attrs = study._storage.get_trial_system_attrs(trial._trial_id)
+    attrs = optuna_private.stored_attrs(study, trial)
     for key in (_ROW_KEY, f"{_PARAMS_KEY}:0", _THINKING_KEY):
         if attrs.get(key) is not None:
-            study._storage.set_trial_system_attr(trial._trial_id, key, None)
+            optuna_private.write_system_attr(study, trial, key, None)
 
 
 # Reading.
@@ -207,8 +179,7 @@ def all_trials(study: Study) -> list[FrozenTrial]:
 
     Their dates are local times without a time zone.
     """
-    trials = study._storage.get_all_trials(study._study_id, deepcopy=False)
-    return [clock.in_local_time(trial) for trial in trials]
+    return [clock.in_local_time(trial) for trial in optuna_private.stored_trials(study)]
 
 
 def source_index_of(trial: FrozenTrial) -> int | None:
@@ -232,7 +203,7 @@ def source_index_of(trial: FrozenTrial) -> int | None:
 
 def read_row(study: Study, trial: FrozenTrial) -> tuple[int, int] | None:
     """Return the (source, row) that a running trial has taken, or None."""
-    return _row_in(study._storage.get_trial_system_attrs(trial._trial_id))
+    return _row_in(optuna_private.stored_attrs(study, trial))
 
 
 def row_of(trial: FrozenTrial) -> tuple[int, int] | None:
@@ -318,25 +289,7 @@ def imported_first(trials: Sequence[FrozenTrial]) -> list[FrozenTrial]:
 
 def is_timed(trial: FrozenTrial) -> bool:
     """Whether the cost of a trial is its time, taken by a sampler of ours."""
-    return trial.system_attrs.get(_TIMED_KEY) is True
-
-
-def recorded_cost_attr(trials: Sequence[FrozenTrial]) -> str:
-    """Return the user attribute that holds the costs, by the last trial of a sampler of ours."""
-    ours = (trial for trial in reversed(trials) if source_index_of(trial) is not None)
-    name = next((trial.system_attrs.get(_COST_ATTR_KEY) for trial in ours), None)
-    return name if isinstance(name, str) and name else COST_ATTR
-
-
-def heartbeat_interval(study: Study) -> float | None:
-    """Return the seconds between two signs of life of a worker, or None if there are none."""
-    interval = getattr(study._storage, "get_heartbeat_interval", None)
-    return None if interval is None else interval()
-
-
-def stale_trial_ids(study: Study) -> set[int]:
-    """Return the ids of running trials whose heartbeat has stopped."""
-    return set(study._storage._get_stale_trial_ids(study._study_id))  # type: ignore[attr-defined]
+    return trial.system_attrs.get(TIMED_KEY) is True
 
 
 def params_of(trial: FrozenTrial, space: Mapping[str, BaseDistribution]) -> dict[str, Any]:
@@ -346,7 +299,7 @@ def params_of(trial: FrozenTrial, space: Mapping[str, BaseDistribution]) -> dict
     announced = {
         name: space[name].to_external_repr(value)
         for name, value in _announced(trial.system_attrs).items()
-        if name in space and space[name]._contains(value)
+        if name in space and optuna_private.is_value(space[name], value)
     }
     return {**announced, **enqueued_params(trial), **trial.params}
 
@@ -397,7 +350,7 @@ def malformed(trial: FrozenTrial) -> str | None:
     if _SOURCE_KEY in attrs and not _is_integer(attrs[_SOURCE_KEY], _MAX_ROW):
         wrong.append(_SOURCE_KEY)
     wrong += unreadable_constraints(attrs)
-    wrong += [key for key in (_TIMED_KEY, _IMPORTED_KEY) if attrs.get(key, True) is not True]
+    wrong += [key for key in (TIMED_KEY, _IMPORTED_KEY) if attrs.get(key, True) is not True]
     if attrs.get(clock.BEGUN_KEY) is not None and clock.begin_of(trial) is None:
         wrong.append(clock.BEGUN_KEY)
     if not wrong:
@@ -407,89 +360,13 @@ def malformed(trial: FrozenTrial) -> str | None:
 
 
 def _is_seconds(value: Any) -> bool:
-    return isinstance(value, float) and 0.0 <= value <= _LARGEST_COST
+    return isinstance(value, float) and 0.0 <= value <= LARGEST_COST
 
 
 def short(value: Any) -> str:
     """Return the repr of a value, cut off where it is long."""
     text = reprlib.repr(value)
     return text if len(text) <= 100 else f"{text[:100]}..."
-
-
-def malformed_cost(trial: FrozenTrial, cost_attr: str) -> str | None:
-    """Return why the cost that a trial has recorded cannot be used, or None."""
-    if cost_attr not in trial.user_attrs:
-        return None
-    value = trial.user_attrs[cost_attr]
-    if isinstance(value, bool) or not isinstance(value, Real):
-        problem = f"a {type(value).__name__}"
-    elif value < 0:
-        problem = "negative"
-    elif not _as_float(value) <= _LARGEST_COST:
-        problem = "not finite" if not value < math.inf else "too large"
-    else:
-        return None
-    return (
-        f"Trial {trial.number} has the user attribute {cost_attr!r} = {short(value)}, which is "
-        f"{problem}. Its cost is taken as unknown; it must be a finite number, 0 or more."
-    )
-
-
-def _as_float(value: Real) -> float:
-    """Return a number as one of Python's: NumPy's warn where they meet a larger one."""
-    try:
-        return float(value)
-    except OverflowError:  # Of an integer that no float is as large as.
-        return math.inf
-
-
-def has_own_unit(trials: Sequence[FrozenTrial], cost_attr: str) -> bool:
-    """Whether the objective records costs itself, so that seconds would be another unit.
-
-    That is so if at least half of the completed trials with a usable cost have one that no clock
-    of ours has taken; of all trials, while none is completed. Imported trials do not tell.
-    """
-    usable = [
-        trial
-        for trial in trials
-        if cost_attr in trial.user_attrs
-        and malformed_cost(trial, cost_attr) is None
-        and not is_imported(trial)
-    ]
-    usable = [t for t in usable if t.state == TrialState.COMPLETE] or usable
-    n_timed = sum(is_timed(trial) for trial in usable)
-    return len(usable) > 0 and 2 * n_timed <= len(usable)
-
-
-def costs(trials: Sequence[FrozenTrial], cost_attr: str) -> list[float]:
-    """Return what each finished trial has cost; NaN where it is unknown or still running."""
-    own_unit = has_own_unit(trials, cost_attr)
-    return [_cost(trial, cost_attr, own_unit) for trial in trials]
-
-
-def paid(trials: Sequence[FrozenTrial], cost_attr: str) -> list[float]:
-    """Return what each trial has cost this study; NaN also where it was imported."""
-    known = zip(trials, costs(trials, cost_attr), strict=True)
-    return [math.nan if is_imported(trial) else cost for trial, cost in known]
-
-
-def _cost(trial: FrozenTrial, cost_attr: str, own_unit: bool) -> float:
-    if not trial.state.is_finished():
-        return math.nan
-    if cost_attr in trial.user_attrs:
-        if own_unit and is_timed(trial):
-            return math.nan
-        if malformed_cost(trial, cost_attr) is not None:
-            return math.nan
-        cost = float(trial.user_attrs[cost_attr])
-        return cost if cost >= _LEAST_COST else 0.0
-    if own_unit or trial.datetime_start is None or trial.datetime_complete is None:
-        return math.nan
-    if was_killed(trial):  # Nobody knows when: it was noticed later.
-        return math.nan
-    # `create_trial` gives both dates at once: a duration of 0 was not measured.
-    seconds = (trial.datetime_complete - trial.datetime_start).total_seconds()
-    return seconds if seconds > 0.0 else math.nan
 
 
 def is_feasible(trial: FrozenTrial, source: str) -> bool:

@@ -6,7 +6,8 @@ import math
 from typing import TYPE_CHECKING
 
 from optuna_misowild.gp.cost import typical_cost
-from optuna_misowild.study import attributes
+from optuna_misowild.study.costs import has_own_unit
+from optuna_misowild.study.costs import paid
 
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def ended_early(view: StudyView, method: Method, n_rows: int, budget: float) -> 
     n_left, rest = rest_of_design(view, method, n_rows)
     if not n_left:
         return None
-    n_paid = sum(math.isfinite(cost) for cost in attributes.paid(view.trials, view.cost_attr))
+    n_paid = sum(math.isfinite(cost) for cost in paid(view.trials, view.cost_attr))
     running = "" if view.spent >= budget else ", with what is running the rest"
     return (
         f"The budget of {budget:g} was spent before the initial design was through: {n_paid} "
@@ -51,7 +52,7 @@ def ended_early(view: StudyView, method: Method, n_rows: int, budget: float) -> 
 
 def unit_of(view: StudyView) -> str:
     """Return in words what the costs of a study are measured in."""
-    if attributes.has_own_unit(view.trials, view.cost_attr):
+    if has_own_unit(view.trials, view.cost_attr):
         return f"the unit of {view.cost_attr!r}, which the objective sets"
     return f"seconds, since the objective does not set {view.cost_attr!r}"
 

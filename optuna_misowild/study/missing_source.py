@@ -19,6 +19,7 @@ from optuna.distributions import CategoricalDistribution
 from optuna.trial import TrialState
 
 from optuna_misowild.study import attributes
+from optuna_misowild.study.costs import costs_of
 from optuna_misowild.study.source_parameter import FIRST
 
 
@@ -141,7 +142,7 @@ def _compared(
 ) -> str | None:
     """Return what the choices cost, if the first is by far the dearest, as a source would be."""
     costs: list[list[float]] = [[] for _ in distribution.choices]
-    for trial, cost in zip(trials, attributes.costs(trials, cost_attr), strict=True):
+    for trial, cost in zip(trials, costs_of(trials, cost_attr), strict=True):
         same = trial.distributions.get(name) == distribution
         if trial.state == TrialState.COMPLETE and math.isfinite(cost) and same:
             costs[int(distribution.to_internal_repr(trial.params[name]))].append(cost)

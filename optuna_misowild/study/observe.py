@@ -19,6 +19,7 @@ from optuna_misowild.methods.base import Observations
 from optuna_misowild.optim.domain import distances
 from optuna_misowild.study import attributes
 from optuna_misowild.study.constraints import constraint_names
+from optuna_misowild.study.costs import costs_of
 from optuna_misowild.study.space import coordinate
 from optuna_misowild.study.space import domain_of
 from optuna_misowild.study.space import is_within
@@ -183,7 +184,7 @@ def read(
     direction = study.direction
     kept: list[tuple[FrozenTrial, dict[str, Any], int, float]] = []
     spent = initial_spent = 0.0
-    for trial, cost in zip(trials, attributes.costs(trials, cost_attr), strict=True):
+    for trial, cost in zip(trials, costs_of(trials, cost_attr), strict=True):
         if trial.number == exclude or trial.state == TrialState.WAITING:
             continue
         slot = attributes.row_of(trial)

@@ -8,6 +8,8 @@ from typing import Generic
 from typing import TypeVar
 from weakref import WeakKeyDictionary
 
+from optuna_misowild.study.optuna_private import storage_of
+
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,7 +34,7 @@ class PerStudy(Generic[T]):
 
     def of(self, study: Study) -> T:
         """Return what there is for a study."""
-        named = self._of.setdefault(study._storage, {})
+        named = self._of.setdefault(storage_of(study), {})
         return named.setdefault(study.study_name, self._new())
 
     def __reduce__(self) -> Any:

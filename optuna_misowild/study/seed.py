@@ -9,6 +9,8 @@ import numpy as np
 from optuna.trial import TrialState
 
 from optuna_misowild.study import attributes
+from optuna_misowild.study.optuna_private import stored_study_attr
+from optuna_misowild.study.optuna_private import write_study_attr
 
 
 if TYPE_CHECKING:
@@ -26,11 +28,11 @@ def study_seed(study: Study) -> int:
     program, does not have in common. A worker reads the trials before it looks for a stored seed
     again: the seed of a trial that is through by then is there.
     """
-    seed = _stored(study)
+    seed = stored_study_attr(study, _SEED_KEY)
     if _is_seed(seed):
         return int(seed)
     running = [t for t in attributes.all_trials(study) if t.state == TrialState.RUNNING]
-    seed = _stored(study)
+    seed = stored_study_attr(study, _SEED_KEY)
     if _is_seed(seed):
         return int(seed)
     if seed is not None:
@@ -43,12 +45,8 @@ def study_seed(study: Study) -> int:
         first = running[0]
         entropy = [*f"{study.study_name} {first.number} {first.datetime_start}".encode()]
     derived = int(np.random.SeedSequence(entropy).generate_state(1)[0])
-    study._storage.set_study_system_attr(study._study_id, _SEED_KEY, derived)
+    write_study_attr(study, _SEED_KEY, derived)
     return derived
-
-
-def _stored(study: Study) -> Any:
-    return study._storage.get_study_system_attrs(study._study_id).get(_SEED_KEY)
 
 
 def _is_seed(value: Any) -> bool:

@@ -12,10 +12,10 @@ import numpy as np
 from optuna.trial import TrialState
 
 from optuna_misowild.methods import arguments
-from optuna_misowild.study.attributes import COST_ATTR
 from optuna_misowild.study.attributes import all_trials
 from optuna_misowild.study.attributes import imported_first
 from optuna_misowild.study.attributes import params_of
+from optuna_misowild.study.costs import COST_ATTR
 from optuna_misowild.study.observe import History
 from optuna_misowild.study.observe import read
 from optuna_misowild.study.observe import source_of

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 from optuna.trial import TrialState
 
 from optuna_misowild.study.attributes import has_begun
-from optuna_misowild.study.attributes import heartbeat_interval
 from optuna_misowild.study.attributes import is_silent
-from optuna_misowild.study.attributes import stale_trial_ids
 from optuna_misowild.study.attributes import was_killed
 from optuna_misowild.study.clock import age
+from optuna_misowild.study.optuna_private import heartbeat_interval
+from optuna_misowild.study.optuna_private import without_heartbeat
 
 
 if TYPE_CHECKING:
@@ -66,8 +66,7 @@ def lost_trials(
             if age(trial) > limits.get(source, math.inf):
                 lost.add(trial.number)
     if suspicious and interval is not None:
-        stale = stale_trial_ids(study)
-        lost.update(trial.number for trial in suspicious if trial._trial_id in stale)
+        lost |= without_heartbeat(study, suspicious)
     return frozenset(lost)
 
 

@@ -16,6 +16,10 @@ from optuna.trial import TrialState
 
 from optuna_misowild.study import attributes
 from optuna_misowild.study.constraints import MAX_CONSTRAINTS
+from optuna_misowild.study.costs import COST_ATTR
+from optuna_misowild.study.costs import has_own_unit
+from optuna_misowild.study.costs import malformed_cost
+from optuna_misowild.study.costs import recorded_cost_attr
 from optuna_misowild.study.design_budget import rest_of_design
 from optuna_misowild.study.design_budget import unit_of
 from optuna_misowild.study.design_budget import what_is_left
@@ -156,7 +160,7 @@ class Advice:
                     " Offer a cheaper one in its place, or raise the limit with "
                     "`MisoWildSampler(method=RobustMethod(max_cost_ratio=...))`."
                 )
-                if not attributes.has_own_unit(view.trials, view.cost_attr):
+                if not has_own_unit(view.trials, view.cost_attr):
                     said += (
                         " If these seconds are mostly the noise of the clock, let the objective "
                         f"set a cost of your own: `trial.set_user_attr({view.cost_attr!r}, ...)`."
@@ -266,7 +270,7 @@ class Advice:
             if trial.number not in unchecked:
                 continue
             problems = [attributes.malformed(trial)]
-            cost = attributes.malformed_cost(trial, self._settings.cost_attr)
+            cost = malformed_cost(trial, self._settings.cost_attr)
             if cost is not None:
                 problems.append(self._of_malformed_cost(study, cost))
             said = " ".join(problem for problem in problems if problem is not None)
@@ -326,7 +330,7 @@ class Advice:
             if not is_number or name == attributes.SOURCE_INDEX_ATTR:
                 continue
             likeness = SequenceMatcher(None, name.lower(), cost_attr.lower()).ratio()
-            likely = likeness >= _CLOSE or name == attributes.COST_ATTR
+            likely = likeness >= _CLOSE or name == COST_ATTR
             if likely and self._once.first(study, "misnamed cost"):
                 attributes.logger.warning(
                     f"Trial {trial.number} has the user attribute {name!r} = {value!r}, but no "
@@ -336,8 +340,8 @@ class Advice:
 
     def _other_cost_attr(self, view: StudyView) -> None:
         """Warn where a study is resumed without the name that its costs have had so far."""
-        recorded, cost_attr = attributes.recorded_cost_attr(view.trials), self._settings.cost_attr
-        if recorded in (attributes.COST_ATTR, cost_attr):
+        recorded, cost_attr = recorded_cost_attr(view.trials), self._settings.cost_attr
+        if recorded in (COST_ATTR, cost_attr):
             return
         if self._once.first(view.study, "other cost"):
             attributes.logger.warning(

@@ -2,6 +2,9 @@
 
 They need plotly: ``pip install "optuna-misowild[visualization]"``. All work on running studies,
 and on studies that were loaded to be looked at.
+
+It may import ``study``, ``methods``, ``optim``, ``gp`` and the roof, of which only ``dashboard``
+imports it.
 """
 
 from optuna_misowild.visualization._plotly import is_available

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from optuna_misowild.figure_data import FigureData
+from optuna_misowild.figure_data import shorten
 from optuna_misowild.gp.threads import single_blas_thread
 from optuna_misowild.study.space import decode
-from optuna_misowild.visualization.look import Look
-from optuna_misowild.visualization.look import no_model_figure
-from optuna_misowild.visualization.names import shorten
+from optuna_misowild.visualization._figure import no_model_figure
 from optuna_misowild.visualization.over_params import figure_over_params
 from optuna_misowild.visualization.quantity import Mark
 from optuna_misowild.visualization.quantity import Quantity
@@ -69,33 +69,33 @@ def plot_acquisition(
         ValueError: If a name in ``params`` is not that of a parameter that all completed trials
             have.
     """
-    return acquisition_figure(Look(study, sampler), params)
+    return acquisition_figure(FigureData(study, sampler), params)
 
 
-def acquisition_figure(look: Look, params: Sequence[str] | None = None) -> go.Figure:
+def acquisition_figure(data: FigureData, params: Sequence[str] | None = None) -> go.Figure:
     """Return the figure of :func:`plot_acquisition`."""
     title = "Acquisition Plot"
-    model = look.model
+    model = data.model
     if model is None:
-        return no_model_figure(title, look)
+        return no_model_figure(title, data)
 
     def predict(
         params: list[dict[str, Any]], source: int
     ) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
-        value = np.asarray(model.acquisition(params, look.choice(source)))
+        value = np.asarray(model.acquisition(params, data.choice(source)))
         return np.where(np.isfinite(value), value, np.nan), None
 
-    queryable = [s for s in look.view.sources.queryable if s in look.modelled]
-    initial = _initial_sources(look)
-    following = None if initial else _propose(look, queryable)
+    queryable = [s for s in data.view.sources.queryable if s in data.modelled]
+    initial = _initial_sources(data)
+    following = None if initial else _propose(data, queryable)
     start = [] if following is None else [following.params]
 
     def caption(source: int) -> str:
         def acquisition(params: list[dict[str, Any]]) -> NDArray[np.float64]:
-            return np.asarray(model.acquisition(params, look.choice(source)))
+            return np.asarray(model.acquisition(params, data.choice(source)))
 
-        value = highest(look.view, acquisition, start)
-        return f"{look.labels[source]}: " + (
+        value = highest(data.view, acquisition, start)
+        return f"{data.labels[source]}: " + (
             f"{value:.3g}" if math.isfinite(value) else "excluded"
         )
 
@@ -104,25 +104,25 @@ def acquisition_figure(look: Look, params: Sequence[str] | None = None) -> go.Fi
         predict=predict,
         sources=queryable,
         captions=[caption(source) for source in queryable],
-        centre=look.centre if following is None else following.params,
+        centre=data.centre if following is None else following.params,
         marks=[]
         if following is None
         else [Mark("Next", "star", following.params, following.source)],
         colorscale="Greens",
         cut=_CUT,
-        depth=_DEPTH if look.sampler.method.logarithmic_acquisition else math.inf,
+        depth=_DEPTH if data.sampler.method.logarithmic_acquisition else math.inf,
     )
     if following is None:
-        why = f"Next: {look.labels[initial[0]]}, by the initial design"
+        why = f"Next: {data.labels[initial[0]]}, by the initial design"
     else:
-        choice = look.choice(following.source)
+        choice = data.choice(following.source)
         value, value_std = model.predict(following.params, choice)
         cost, _ = model.predict_cost(following.params, choice)
         why = (
-            f"Next: {look.labels[following.source]} at {_text(following.params)}; predicted value "
-            f"{look.sign * value:.4g} ± {value_std:.2g}, cost {cost:.3g}{look.cost_unit}"
+            f"Next: {data.labels[following.source]} at {_text(following.params)}; predicted value "
+            f"{data.sign * value:.4g} ± {value_std:.2g}, cost {cost:.3g}{data.cost_unit}"
         )
-    return figure_over_params(look, params, quantity, title, why)
+    return figure_over_params(data, params, quantity, title, why)
 
 
 @dataclass(frozen=True)
@@ -131,17 +131,17 @@ class _Next:
     params: dict[str, Any]
 
 
-def _initial_sources(look: Look) -> list[int]:
+def _initial_sources(data: FigureData) -> list[int]:
     """Return the sources that the initial design has still to ask, the next one first."""
-    view = look.view
-    slots = look.sampler.method.design(view.design_observations, look.sampler.n_startup_trials)
+    view = data.view
+    slots = data.sampler.method.design(view.design_observations, data.sampler.n_startup_trials)
     return [source for source, _ in slots]
 
 
-def _propose(look: Look, sources: Sequence[int]) -> _Next:
-    view = look.view
+def _propose(data: FigureData, sources: Sequence[int]) -> _Next:
+    view = data.view
     with single_blas_thread():
-        proposal = look.sampler.method.propose(
+        proposal = data.sampler.method.propose(
             view.observations, view.domain, rng=np.random.default_rng(0), sources=sources
         )
     return _Next(proposal.source, decode(view.space, proposal.x))

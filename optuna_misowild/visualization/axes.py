@@ -13,10 +13,10 @@ from optuna.distributions import CategoricalDistribution
 from optuna.distributions import FloatDistribution
 from optuna.distributions import IntDistribution
 
+from optuna_misowild.figure_data import distinct
+from optuna_misowild.figure_data import shorten
 from optuna_misowild.study.space import distinct_choices
 from optuna_misowild.study.space import from_unit
-from optuna_misowild.visualization.names import distinct
-from optuna_misowild.visualization.names import shorten
 
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from optuna.distributions import BaseDistribution
 
-    from optuna_misowild.visualization.look import Look
+    from optuna_misowild.figure_data import FigureData
 
 
 # Of the width of an axis, at both ends.
@@ -143,14 +143,14 @@ def _numbers(low: float, high: float, *, narrow: bool) -> dict[str, Any]:
     return {"tickvals": ticks, "ticktext": texts, "ticklabeloverflow": "allow"}
 
 
-def chosen_axes(look: Look, params: Sequence[str] | None) -> list[Axis]:
+def chosen_axes(data: FigureData, params: Sequence[str] | None) -> list[Axis]:
     """Return the axes for the parameters that a user asks for; None for all.
 
     Raises:
         TypeError: If ``params`` is no list of names.
         ValueError: If a name is no parameter that all completed trials have.
     """
-    space = look.view.space
+    space = data.view.space
     if params is None:
         names = sorted(space)
     elif isinstance(params, str) or not all(isinstance(name, str) for name in params):

@@ -16,7 +16,7 @@ from optuna_misowild.visualization.outcome import INFEASIBLE
 from optuna_misowild.visualization.outcome import PROBABLY_INFEASIBLE
 from optuna_misowild.visualization.outcome import SHADE
 from optuna_misowild.visualization.outcome import by_outcome
-from optuna_misowild.visualization.outcome import probably_infeasible
+from optuna_misowild.visualization.outcome import probability_of_failure
 from optuna_misowild.visualization.quantity import compact
 
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from optuna_misowild.figure_data import FigureData
+    from optuna_misowild.figure_data import Query
     from optuna_misowild.visualization.axes import Axis
-    from optuna_misowild.visualization.look import Look
-    from optuna_misowild.visualization.look import Query
     from optuna_misowild.visualization.quantity import Mark
     from optuna_misowild.visualization.quantity import Quantity
 
@@ -42,7 +42,7 @@ _LEVELS = 12
 
 
 def contour_figure(
-    look: Look, x_axis: Axis, y_axis: Axis, quantity: Quantity, title: str
+    data: FigureData, x_axis: Axis, y_axis: Axis, quantity: Quantity, title: str
 ) -> go.Figure:
     """Return a panel per source, and below a second one if there is a standard deviation."""
     x, y = x_axis.values(_RESOLUTION), y_axis.values(_RESOLUTION)
@@ -62,10 +62,11 @@ def contour_figure(
     for (row, column), source, mean in zip(places, quantity.sources, means, strict=True):
         contour = _contour(x_axis, y_axis, x, y, np.maximum(mean, bounds[0]), bounds)
         figure.add_trace(contour.update(coloraxis="coloraxis"), row, column)
-        hidden = None if quantity.is_feasibility else probably_infeasible(look, grid, source)
-        if hidden is not None and hidden.any():
-            _add(figure, _shade(x_axis, y_axis, x, y, hidden), row, column)
-        for trace in _observations(look, x_axis, y_axis, quantity, source):
+        failing = None if quantity.is_feasibility else probability_of_failure(data, grid, source)
+        if failing is not None and (failing > 0.5).any():
+            shade = _shade(x_axis, y_axis, x, y, failing.reshape(mean.shape))
+            _add(figure, shade, row, column)
+        for trace in _observations(data, x_axis, y_axis, quantity, source):
             _add(figure, trace, row, column)
     for (row, column), spread in zip(places, spreads, strict=False):
         contour = _contour(x_axis, y_axis, x, y, spread, (0.0, widest or 0.0))
@@ -160,55 +161,54 @@ def _contour(
 
 
 def _shade(
-    x_axis: Axis, y_axis: Axis, x: list[Any], y: list[Any], hidden: NDArray[np.bool_]
-) -> go.Heatmap:
-    return go.Heatmap(
-        x=[x_axis.place(value) for value in x],
-        y=[y_axis.place(value) for value in y],
-        z=[[1.0 if h else None for h in row] for row in hidden.reshape(len(y), len(x))],
-        colorscale=[[0.0, SHADE], [1.0, SHADE]],
+    x_axis: Axis, y_axis: Axis, x: list[Any], y: list[Any], failing: NDArray[np.float64]
+) -> go.Contour | go.Heatmap:
+    """Return what hides the panel where the probability of failing is above one half."""
+    shade = _contour(x_axis, y_axis, x, y, np.where(failing > 0.5, 1.0, 0.0), (0.0, 1.0))
+    shade.update(
+        colorscale=[[0.0, "rgba(0,0,0,0)"], [1.0, SHADE]],
+        zmin=0.0,
+        zmax=1.0,
         showscale=False,
         hoverinfo="skip",
+        hovertemplate=None,
         name=PROBABLY_INFEASIBLE,
         legendgroup=PROBABLY_INFEASIBLE,
     )
+    if isinstance(shade, go.Contour):
+        shade.update(contours={"coloring": "fill", "start": 0.5, "end": 0.5, "size": 1.0})
+        shade.update(line={"width": 0})
+    return shade
 
 
 def _observations(
-    look: Look, x_axis: Axis, y_axis: Axis, quantity: Quantity, source: int
+    data: FigureData, x_axis: Axis, y_axis: Axis, quantity: Quantity, source: int
 ) -> list[go.Scatter]:
     shown = [
         query
-        for query in look.queries
+        for query in data.queries
         if query.source == source
         and x_axis.name in query.trial.params
         and y_axis.name in query.trial.params
     ]
-    traces = []
-    for outcome, queries in by_outcome(shown).items():
-        known = queries
-        if quantity.observed is not None:
-            known = [query for query in queries if math.isfinite(quantity.observation(query))]
-        if known or outcome is None:
-            traces.append(_points(look, x_axis, y_axis, quantity, known, outcome))
-        # What has failed has no value, but a place.
-        unknown = [query for query in queries if query not in known]
-        if unknown and outcome == FAILED:
-            traces.append(_points(look, x_axis, y_axis, None, unknown, outcome))
-    return traces
+    return [
+        _points(data, x_axis, y_axis, quantity, queries, outcome)
+        for outcome, queries in by_outcome(shown).items()
+    ]
 
 
 def _points(
-    look: Look,
+    data: FigureData,
     x_axis: Axis,
     y_axis: Axis,
-    quantity: Quantity | None,
+    quantity: Quantity,
     shown: list[Query],
     outcome: str | None,
 ) -> go.Scatter:
-    """Return points in the colours of what they have observed of a quantity, else white."""
+    """Return points in the colours of what they have observed; white if it is not to be seen."""
     fill: dict[str, Any] = {"color": "white"}
-    if quantity is not None and quantity.observed is not None:
+    if outcome is None and quantity.observed is not None:
+        shown = [query for query in shown if math.isfinite(quantity.observation(query))]
         observed = np.array([quantity.observation(query) for query in shown])
         fill = {"color": compact(quantity.scaled(observed)), "coloraxis": "coloraxis"}
     return go.Scatter(
@@ -226,7 +226,7 @@ def _points(
         showlegend=False,
         cliponaxis=False,
         hovertemplate="%{text}<extra></extra>",
-        text=[look.hover(query) for query in shown],
+        text=[data.hover(query) for query in shown],
     )
 
 

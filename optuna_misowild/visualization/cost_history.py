@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import optuna
 
+from optuna_misowild.figure_data import FigureData
+from optuna_misowild.study.attributes import logger
+from optuna_misowild.visualization._figure import VALUE_TITLE
+from optuna_misowild.visualization._figure import empty_figure
+from optuna_misowild.visualization._figure import source_colors
 from optuna_misowild.visualization._plotly import colors
 from optuna_misowild.visualization._plotly import go
-from optuna_misowild.visualization.look import VALUE_TITLE
-from optuna_misowild.visualization.look import Look
-from optuna_misowild.visualization.look import empty_figure
-from optuna_misowild.visualization.look import logger
 from optuna_misowild.visualization.outcome import FAILED
 from optuna_misowild.visualization.outcome import INFEASIBLE
 from optuna_misowild.visualization.outcome import add_at_bottom
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from optuna.study import Study
 
     from optuna_misowild.base_sampler import MethodSampler
-    from optuna_misowild.visualization.look import Query
+    from optuna_misowild.figure_data import Query
 
 
 _TITLE = "Cost History Plot"
@@ -72,66 +73,70 @@ def plot_cost_history(
         ValueError: If there is no study, or some minimise and others maximise.
     """
     if isinstance(study, optuna.Study):
-        return cost_history_figure(Look(study, sampler))
+        return cost_history_figure(FigureData(study, sampler))
     named = study if isinstance(study, Mapping) else {s.study_name: s for s in study}
-    looks = {name: Look(one, sampler) for name, one in named.items()}
-    if not looks:
+    compared = {name: FigureData(one, sampler) for name, one in named.items()}
+    if not compared:
         raise ValueError("`study` must be a study, or contain at least one, but is empty.")
-    if len({look.is_maximised for look in looks.values()}) > 1:
+    if len({data.is_maximised for data in compared.values()}) > 1:
         raise ValueError("The studies in `study` must all minimise or all maximise.")
-    return _comparison(looks)
+    return _comparison(compared)
 
 
-def cost_history_figure(look: Look) -> go.Figure:
+def cost_history_figure(data: FigureData) -> go.Figure:
     """Return the figure of :func:`plot_cost_history` of one study."""
-    if not look.valued:
+    if not data.valued:
         logger.warning("Your study does not have any completed trials.")
         return empty_figure(_TITLE, "No trial has finished with a value yet.")
-    figure = go.Figure(layout=_layout(look))
-    for source, label in enumerate(look.labels):
-        shown = [query for query in look.valued if query.source == source and query.feasible]
-        figure.add_trace(_points(look, shown, label, look.colors[source], large=source == 0))
-    ended = by_outcome(look.queries)
+    figure = go.Figure(layout=_layout(data))
+    for source, label in enumerate(data.labels):
+        shown = [query for query in data.valued if query.source == source and query.feasible]
+        figure.add_trace(
+            _points(data, shown, label, source_colors(data)[source], large=source == 0)
+        )
+    ended = by_outcome(data.queries)
     infeasible = [query for query in ended.get(INFEASIBLE, []) if math.isfinite(query.value)]
     if infeasible:
-        points = _points(look, infeasible, INFEASIBLE, "Grey", large=False)
-        points.marker.update(_colors(look, infeasible), symbol="circle-open", size=7)
+        points = _points(data, infeasible, INFEASIBLE, "Grey", large=False)
+        points.marker.update(
+            _colors(data, infeasible), symbol="circle-open", size=7, line_width=1.5
+        )
         figure.add_trace(points)
-    figure.add_trace(_line(look, f"Best on {look.labels[0]}", look.colors[0]))
-    _keep_extremes_out(figure, look)
+    figure.add_trace(_line(data, f"Best on {data.labels[0]}", source_colors(data)[0]))
+    _keep_extremes_out(figure, data)
     if failed := ended.get(FAILED):
-        points = _points(look, failed, FAILED, "Grey", large=False)
-        points.marker.update(_colors(look, failed), symbol="x", size=7)
+        points = _points(data, failed, FAILED, "Grey", large=False)
+        points.marker.update(_colors(data, failed), symbol="x", size=7)
         add_at_bottom(figure, points)
     return figure
 
 
-def _colors(look: Look, shown: list[Query]) -> dict[str, list[str]]:
-    return {"color": [look.colors[query.source] for query in shown]}
+def _colors(data: FigureData, shown: list[Query]) -> dict[str, list[str]]:
+    return {"color": [source_colors(data)[query.source] for query in shown]}
 
 
-def _comparison(looks: Mapping[str, Look]) -> go.Figure:
-    figure = go.Figure(layout=_layout(*looks.values()))
+def _comparison(compared: Mapping[str, FigureData]) -> go.Figure:
+    figure = go.Figure(layout=_layout(*compared.values()))
     palette = colors.qualitative.D3
-    for i, (name, look) in enumerate(looks.items()):
-        if not look.best_verified:
+    for i, (name, data) in enumerate(compared.items()):
+        if not data.best_verified:
             logger.warning(f"The study {name!r} has no value of its preferred source yet.")
             continue
         color = palette[i % len(palette)]
-        shown = [query for query in look.valued if query.source == 0 and query.feasible]
-        points = _points(look, shown, name, color, large=False)
+        shown = [query for query in data.valued if query.source == 0 and query.feasible]
+        points = _points(data, shown, name, color, large=False)
         points.update(legendgroup=name, showlegend=False, opacity=0.5)
-        line = _line(look, name, color)
+        line = _line(data, name, color)
         line.update(legendgroup=name)
         figure.add_traces([points, line])
     if not figure.data:
         return empty_figure(_TITLE, "No study has a value of its preferred source yet.")
-    _keep_to_lines(figure, [look for look in looks.values() if look.best_verified])
+    _keep_to_lines(figure, [data for data in compared.values() if data.best_verified])
     return figure
 
 
-def _layout(*looks: Look) -> go.Layout:
-    titles = {look.cost_title("Cumulated Cost") for look in looks}
+def _layout(*compared: FigureData) -> go.Layout:
+    titles = {data.cost_title("Cumulated Cost") for data in compared}
     return go.Layout(
         title=_TITLE,
         xaxis={
@@ -142,7 +147,9 @@ def _layout(*looks: Look) -> go.Layout:
     )
 
 
-def _points(look: Look, shown: list[Query], name: str, color: str, *, large: bool) -> go.Scatter:
+def _points(
+    data: FigureData, shown: list[Query], name: str, color: str, *, large: bool
+) -> go.Scatter:
     return go.Scatter(
         x=[query.spent for query in shown],
         y=[query.value for query in shown],
@@ -154,57 +161,57 @@ def _points(look: Look, shown: list[Query], name: str, color: str, *, large: boo
         },
         name=name,
         hovertemplate="%{text}<extra></extra>",
-        text=[look.hover(query) for query in shown],
+        text=[data.hover(query) for query in shown],
     )
 
 
-def _line(look: Look, name: str, color: str) -> go.Scatter:
-    best = look.best_verified
+def _line(data: FigureData, name: str, color: str) -> go.Scatter:
+    best = data.best_verified
     x = [query.spent for query in best]
     y = [query.value for query in best]
     if best:  # To where the money is now.
-        x.append(look.queries[-1].spent)
+        x.append(data.queries[-1].spent)
         y.append(y[-1])
     return go.Scatter(
         x=x, y=y, mode="lines", line={"shape": "hv", "color": color, "width": 2}, name=name
     )
 
 
-def _keep_extremes_out(figure: go.Figure, look: Look) -> None:
+def _keep_extremes_out(figure: go.Figure, data: FigureData) -> None:
     """Let no bad value flatten the rest; a double click still shows all."""
-    values = np.array([look.sign * query.value for query in look.valued])
+    values = np.array([data.sign * query.value for query in data.valued])
     low, high = float(values.min()), float(values.max())
     usual = float(np.quantile(values, 0.75))
     if high - usual > _FAR * (usual - low) > 0.0:
         high = usual
-    if look.best_verified:
-        begin, end = _course(look)
+    if data.best_verified:
+        begin, end = _course(data)
         room = low + (begin - end) / _LEAST_FALL
         if begin < room:
             high = min(high, room)
     margin = 0.1 * (high - low)
     outside = int(np.sum(values > high + margin))
     if outside:
-        bounds = (look.sign * (low - margin), look.sign * (high + margin))
+        bounds = (data.sign * (low - margin), data.sign * (high + margin))
         figure.update_yaxes(range=sorted(bounds))
         what = "value lies" if outside == 1 else "values lie"
         text = f"{outside} worse {what} outside; a double click shows all"
         figure.update_layout(title=f"{_TITLE}<br><sup>{text}</sup>")
 
 
-def _keep_to_lines(figure: go.Figure, looks: Sequence[Look]) -> None:
+def _keep_to_lines(figure: go.Figure, compared: Sequence[FigureData]) -> None:
     """Show the values from which lines go on after the beginning; a double click shows all."""
-    begins, ends = zip(*map(_course, looks), strict=True)
+    begins, ends = zip(*map(_course, compared), strict=True)
     low, high = min(ends), max(begins)
     if low < high:
         margin = 0.06 * (high - low)
-        bounds = (looks[0].sign * (low - margin), looks[0].sign * (high + margin))
+        bounds = (compared[0].sign * (low - margin), compared[0].sign * (high + margin))
         figure.update_yaxes(range=sorted(bounds))
 
 
-def _course(look: Look) -> tuple[float, float]:
+def _course(data: FigureData) -> tuple[float, float]:
     """Return where the line of the best values begins and ends, as if minimised."""
-    best = look.best_verified
-    early = [q for q in best if q.spent <= _BEGINNING * look.queries[-1].spent]
+    best = data.best_verified
+    early = [q for q in best if q.spent <= _BEGINNING * data.queries[-1].spent]
     begin = early[-1] if early else best[0]
-    return look.sign * begin.value, look.sign * best[-1].value
+    return data.sign * begin.value, data.sign * best[-1].value

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from optuna_misowild.visualization.look import Look
-from optuna_misowild.visualization.look import no_model_figure
+from optuna_misowild.figure_data import FigureData
+from optuna_misowild.visualization._figure import no_model_figure
 from optuna_misowild.visualization.over_params import figure_over_params
 from optuna_misowild.visualization.quantity import Quantity
 from optuna_misowild.visualization.quantity import recommended
@@ -52,31 +52,31 @@ def plot_cost_model(
         ValueError: If a name in ``params`` is not that of a parameter that all completed trials
             have.
     """
-    return cost_model_figure(Look(study, sampler), params)
+    return cost_model_figure(FigureData(study, sampler), params)
 
 
-def cost_model_figure(look: Look, params: Sequence[str] | None = None) -> go.Figure:
+def cost_model_figure(data: FigureData, params: Sequence[str] | None = None) -> go.Figure:
     """Return the figure of :func:`plot_cost_model`."""
     title = "Cost Model Plot"
-    model = look.model
+    model = data.model
     if model is None:
-        return no_model_figure(title, look)
+        return no_model_figure(title, data)
 
     def predict(
         params: list[dict[str, Any]], source: int
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        mean, std = model.predict_cost(params, look.choice(source))
+        mean, std = model.predict_cost(params, data.choice(source))
         return mean, std
 
     quantity = Quantity(
-        title=look.cost_title("Cost"),
+        title=data.cost_title("Cost"),
         predict=predict,
-        sources=look.modelled,
-        captions=[look.labels[source] for source in look.modelled],
-        centre=look.centre,
+        sources=data.modelled,
+        captions=[data.labels[source] for source in data.modelled],
+        centre=data.centre,
         observed=lambda query: query.cost,
-        marks=recommended(look),
+        marks=recommended(data),
         is_log=True,
         colorscale="YlOrRd",
     )
-    return figure_over_params(look, params, quantity, title)
+    return figure_over_params(data, params, quantity, title)

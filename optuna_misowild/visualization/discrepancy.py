@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from optuna_misowild.visualization.look import Look
-from optuna_misowild.visualization.look import empty_figure
-from optuna_misowild.visualization.look import no_model_figure
+from optuna_misowild.figure_data import FigureData
+from optuna_misowild.visualization._figure import empty_figure
+from optuna_misowild.visualization._figure import no_model_figure
 from optuna_misowild.visualization.over_params import figure_over_params
 from optuna_misowild.visualization.quantity import Quantity
 from optuna_misowild.visualization.quantity import recommended
@@ -41,7 +41,7 @@ def plot_discrepancy(
     How to read it: where the discrepancy is 0, the source ranks parameters as the preferred one
     does (or the other way round if ρ_s is negative). Where it is negative in a study that
     minimises, or positive in one that maximises, the source flatters: it draws the search to
-    places that are worse than they look. What matters is its size in comparison with the
+    places that are worse than they data. What matters is its size in comparison with the
     differences in the objective. For the robust method it is δ_s = f_s − ρ_s·f_1; for the
     paper's, it is η, the distance between the augmented model and that of the source, from
     which nothing is taken out.
@@ -61,29 +61,29 @@ def plot_discrepancy(
         ValueError: If a name in ``params`` is not that of a parameter that all completed trials
             have.
     """
-    return discrepancy_figure(Look(study, sampler), params)
+    return discrepancy_figure(FigureData(study, sampler), params)
 
 
-def discrepancy_figure(look: Look, params: Sequence[str] | None = None) -> go.Figure:
+def discrepancy_figure(data: FigureData, params: Sequence[str] | None = None) -> go.Figure:
     """Return the figure of :func:`plot_discrepancy`."""
     title = "Discrepancy Plot"
-    model = look.model
+    model = data.model
     if model is None:
-        return no_model_figure(title, look)
-    others = look.modelled[1:]
+        return no_model_figure(title, data)
+    others = data.modelled[1:]
     if not others:
         return empty_figure(title, "There is no other source than the preferred one.")
 
     def signed(
         params: list[dict[str, Any]], source: int
     ) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
-        result = model.discrepancy(params, look.choice(source))
+        result = model.discrepancy(params, data.choice(source))
         if isinstance(result, tuple):
-            return look.sign * result[0], result[1]
+            return data.sign * result[0], result[1]
         return np.asarray(result), None  # A distance, which has no sign.
 
     rho = getattr(model, "rho", None)  # Only the robust method has it.
-    sample = spread_params(look.view)
+    sample = spread_params(data.view)
     offsets = {}
     for source in others:
         mean, std = signed(sample, source)
@@ -97,17 +97,17 @@ def discrepancy_figure(look: Look, params: Sequence[str] | None = None) -> go.Fi
 
     def caption(source: int) -> str:
         if rho is None:
-            return look.labels[source]
+            return data.labels[source]
         numbers = (f"scale {rho[source]:.2g}", f"mean {offsets[source]:+.3g}")
-        return "<br>".join([look.labels[source], *(f"<sup>{number}</sup>" for number in numbers)])
+        return "<br>".join([data.labels[source], *(f"<sup>{number}</sup>" for number in numbers)])
 
     text = ""
-    if rho is not None and look.recommendation is not None:
+    if rho is not None and data.recommendation is not None:
         at_star = []
         for source in others:
-            mean, std = signed([look.centre], source)
+            mean, std = signed([data.centre], source)
             assert std is not None
-            one = f"{look.labels[source]} {mean[0]:+.3g} ± {std[0]:.2g}"
+            one = f"{data.labels[source]} {mean[0]:+.3g} ± {std[0]:.2g}"
             at_star.append(one.replace(" ", "\u00a0"))  # Stays on one line.
         text = f"Without its mean over the space. At the star, with it: {', '.join(at_star)}"
     quantity = Quantity(
@@ -115,10 +115,10 @@ def discrepancy_figure(look: Look, params: Sequence[str] | None = None) -> go.Fi
         predict=predict,
         sources=others,
         captions=[caption(source) for source in others],
-        centre=look.centre,
-        marks=recommended(look),
+        centre=data.centre,
+        marks=recommended(data),
         colorscale="RdBu",
-        low_is_dark=look.is_maximised,
+        low_is_dark=data.is_maximised,
         midpoint=0.0,
     )
-    return figure_over_params(look, params, quantity, title, text)
+    return figure_over_params(data, params, quantity, title, text)

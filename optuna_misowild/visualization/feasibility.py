@@ -9,9 +9,9 @@ from typing import Any
 
 from optuna.trial import TrialState
 
-from optuna_misowild.visualization.look import Look
-from optuna_misowild.visualization.look import empty_figure
-from optuna_misowild.visualization.look import no_model_figure
+from optuna_misowild.figure_data import FigureData
+from optuna_misowild.visualization._figure import empty_figure
+from optuna_misowild.visualization._figure import no_model_figure
 from optuna_misowild.visualization.outcome import FAILED
 from optuna_misowild.visualization.outcome import INFEASIBLE
 from optuna_misowild.visualization.outcome import by_outcome
@@ -30,7 +30,11 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
     from optuna_misowild.base_sampler import MethodSampler
-    from optuna_misowild.visualization.look import Query
+    from optuna_misowild.figure_data import Query
+
+
+# Light enough for points to be seen everywhere.
+_COLORS = ((0.0, "#ef8a62"), (0.5, "#f7f7f7"), (1.0, "#67a9cf"))
 
 
 def plot_feasibility(
@@ -62,34 +66,34 @@ def plot_feasibility(
         ValueError: If a name in ``params`` is not that of a parameter that all completed trials
             have.
     """
-    return feasibility_figure(Look(study, sampler), params)
+    return feasibility_figure(FigureData(study, sampler), params)
 
 
-def feasibility_figure(look: Look, params: Sequence[str] | None = None) -> go.Figure:
+def feasibility_figure(data: FigureData, params: Sequence[str] | None = None) -> go.Figure:
     """Return the figure of :func:`plot_feasibility`."""
     title = "Feasibility Plot"
-    if not has_outcomes(look):
+    if not has_outcomes(data):
         return empty_figure(title, "No trial has failed, and none has a constraint.")
-    model = look.model
+    model = data.model
     if model is None:
-        return no_model_figure(title, look)
+        return no_model_figure(title, data)
 
     def predict(params: list[dict[str, Any]], source: int) -> tuple[NDArray[np.float64], None]:
-        return model.probability_of_feasibility(params, look.choice(source)), None
+        return model.probability_of_feasibility(params, data.choice(source)), None
 
     quantity = Quantity(
         title="Probability",
         predict=predict,
-        sources=look.modelled,
-        captions=[look.labels[source] for source in look.modelled],
-        centre=look.centre,
+        sources=data.modelled,
+        captions=[data.labels[source] for source in data.modelled],
+        centre=data.centre,
         observed=_observed,
-        marks=recommended(look),
-        colorscale="RdBu",
+        marks=recommended(data),
+        colorscale=_COLORS,
         midpoint=0.5,
         is_feasibility=True,
     )
-    return figure_over_params(look, params, quantity, title, _counts(look))
+    return figure_over_params(data, params, quantity, title, _counts(data))
 
 
 def _observed(query: Query) -> float:
@@ -98,13 +102,13 @@ def _observed(query: Query) -> float:
     return 1.0 if query.trial.state == TrialState.COMPLETE else math.nan
 
 
-def _counts(look: Look) -> str:
+def _counts(data: FigureData) -> str:
     parts = []
-    for source in look.modelled:
-        ended = by_outcome(query for query in look.queries if query.source == source)
+    for source in data.modelled:
+        ended = by_outcome(query for query in data.queries if query.source == source)
         count = Counter({outcome: len(queries) for outcome, queries in ended.items()})
         parts.append(
-            f"{look.labels[source]}: {count[FAILED]} failed, {count[INFEASIBLE]} infeasible "
+            f"{data.labels[source]}: {count[FAILED]} failed, {count[INFEASIBLE]} infeasible "
             f"of {count.total()}"
         )
     return "; ".join(parts)

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from optuna_misowild.visualization.look import VALUE_TITLE
-from optuna_misowild.visualization.look import Look
-from optuna_misowild.visualization.look import no_model_figure
+from optuna_misowild.figure_data import FigureData
+from optuna_misowild.visualization._figure import VALUE_TITLE
+from optuna_misowild.visualization._figure import no_model_figure
 from optuna_misowild.visualization.over_params import figure_over_params
 from optuna_misowild.visualization.quantity import Quantity
 from optuna_misowild.visualization.quantity import recommended
@@ -55,43 +55,43 @@ def plot_objective_model(
         ValueError: If a name in ``params`` is not that of a parameter that all completed trials
             have.
     """
-    return objective_model_figure(Look(study, sampler), params)
+    return objective_model_figure(FigureData(study, sampler), params)
 
 
-def objective_model_figure(look: Look, params: Sequence[str] | None = None) -> go.Figure:
+def objective_model_figure(data: FigureData, params: Sequence[str] | None = None) -> go.Figure:
     """Return the figure of :func:`plot_objective_model`."""
     title = "Objective Model Plot"
-    model = look.model
+    model = data.model
     if model is None:
-        return no_model_figure(title, look)
+        return no_model_figure(title, data)
 
     def predict(
         params: list[dict[str, Any]], source: int
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        mean, std = model.predict(params, look.choice(source))
-        return look.sign * mean, std
+        mean, std = model.predict(params, data.choice(source))
+        return data.sign * mean, std
 
     quantity = Quantity(
         title=VALUE_TITLE,
         predict=predict,
-        sources=look.modelled,
-        captions=[look.labels[source] for source in look.modelled],
-        centre=look.centre,
-        observed=lambda query: look.moved_in.get(query.trial.number, query.value),
-        marks=recommended(look),
-        low_is_dark=not look.is_maximised,
+        sources=data.modelled,
+        captions=[data.labels[source] for source in data.modelled],
+        centre=data.centre,
+        observed=lambda query: data.moved_in.get(query.trial.number, query.value),
+        marks=recommended(data),
+        low_is_dark=not data.is_maximised,
     )
-    return figure_over_params(look, params, quantity, title, _moved(look))
+    return figure_over_params(data, params, quantity, title, _moved(data))
 
 
-def _moved(look: Look) -> str:
+def _moved(data: FigureData) -> str:
     """Say which observations are shown, as the models saw them, at another value."""
     parts = []
-    for source in look.modelled:
-        own = [q.trial.number for q in look.queries if q.source == source]
-        moved = [look.moved_in[number] for number in own if number in look.moved_in]
+    for source in data.modelled:
+        own = [q.trial.number for q in data.queries if q.source == source]
+        moved = [data.moved_in[number] for number in own if number in data.moved_in]
         if moved:
-            parts.append(f"{look.labels[source]}: {len(moved)} to {moved[0]:.3g}")
+            parts.append(f"{data.labels[source]}: {len(moved)} to {moved[0]:.3g}")
     if not parts:
         return ""
     return f"Outliers, moved in before the fit and shown so: {'; '.join(parts)}"

@@ -1,4 +1,4 @@
-"""How queries have ended, and would: what is infeasible, and what fails, looks different."""
+"""How queries have ended, and would: what is infeasible, and what fails, compared different."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from optuna_misowild.visualization.look import Look
-    from optuna_misowild.visualization.look import Query
+    from optuna_misowild.figure_data import FigureData
+    from optuna_misowild.figure_data import Query
 
 
 INFEASIBLE = "Infeasible Trial"
@@ -46,22 +46,21 @@ def by_outcome(queries: Iterable[Query]) -> dict[str | None, list[Query]]:
     return result
 
 
-def probably_infeasible(
-    look: Look, params: list[dict[str, Any]], source: int
-) -> NDArray[np.bool_] | None:
-    """Return where a query is more likely than not to fail or to break a constraint, (m,).
+def probability_of_failure(
+    data: FigureData, params: list[dict[str, Any]], source: int
+) -> NDArray[np.float64] | None:
+    """Return how likely a query is to fail or to break a constraint of the user, (m,).
 
     None while no trial has failed and none has a constraint.
     """
-    if look.model is None or not has_outcomes(look):
+    if data.model is None or not has_outcomes(data):
         return None
-    probability = look.model.probability_of_feasibility(params, look.choice(source))
-    return np.asarray(probability) < 0.5
+    return 1.0 - np.asarray(data.model.probability_of_feasibility(params, data.choice(source)))
 
 
-def has_outcomes(look: Look) -> bool:
+def has_outcomes(data: FigureData) -> bool:
     """Whether any trial has failed, or has a constraint."""
-    seen = look.view.observations
+    seen = data.view.observations
     return bool(seen.failed.any()) or seen.constraints.shape[1] > 0
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     import plotly.graph_objects as go
 
-    from optuna_misowild.visualization.look import Look
+    from optuna_misowild.figure_data import FigureData
     from optuna_misowild.visualization.quantity import Quantity
 
 
@@ -28,23 +28,23 @@ _ABOVE, _TOP = 40, 84
 
 
 def figure_over_params(
-    look: Look, params: Sequence[str] | None, quantity: Quantity, title: str, text: str = ""
+    data: FigureData, params: Sequence[str] | None, quantity: Quantity, title: str, text: str = ""
 ) -> go.Figure:
     """Return a figure of a quantity over the parameters that a user asks for.
 
     Args:
-        look: The study.
+        data: The study.
         params: The names of the parameters; None for all.
         quantity: What to show.
         title: The title of the figure.
         text: What stands in small letters below it, in as many lines as it takes.
     """
-    axes = chosen_axes(look, params)
+    axes = chosen_axes(data, params)
     if len(axes) == 2:
-        figure = contour_figure(look, axes[0], axes[1], quantity, title)
+        figure = contour_figure(data, axes[0], axes[1], quantity, title)
         more_in_captions = max(caption.count("<br>") for caption in quantity.captions)
     else:
-        figure = slice_figure(look, axes, quantity, title)
+        figure = slice_figure(data, axes, quantity, title)
         more_in_captions = 0  # They stand in the legend.
     layout = figure.layout
     # Whatever the figure's own width: on the dashboard it is that of a frame.

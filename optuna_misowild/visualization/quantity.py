@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from optuna_misowild.visualization.look import Query
+from optuna_misowild.figure_data import Query
 
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from optuna_misowild.visualization.look import Look
+    from optuna_misowild.figure_data import FigureData
 
 
 Parameters = dict[str, Any]
@@ -59,7 +59,7 @@ class Quantity:
         observed: What a query has observed of it; None if it cannot be observed.
         marks: Places to point at.
         is_log: Whether it is shown on a logarithmic scale.
-        colorscale: Plotly's name of the colours of contours.
+        colorscale: The colours of contours, or plotly's name of them.
         low_is_dark: Whether these run from dark to light.
         midpoint: The value in the middle of the colours, if there is one.
         cut: This part of the lowest values is not told apart.
@@ -76,7 +76,7 @@ class Quantity:
     observed: Callable[[Query], float] | None = None
     marks: Sequence[Mark] = field(default=())
     is_log: bool = False
-    colorscale: str = "Blues"
+    colorscale: str | Sequence[tuple[float, str]] = "Blues"
     low_is_dark: bool = False
     midpoint: float | None = None
     cut: float = 0.0
@@ -113,11 +113,11 @@ class Quantity:
         return mean / factor, mean * factor
 
 
-def recommended(look: Look) -> list[Mark]:
+def recommended(data: FigureData) -> list[Mark]:
     """Return the mark of the recommended parameters, if there are any."""
-    if look.recommendation is None:
+    if data.recommendation is None:
         return []
-    return [Mark("Recommended", "star", look.centre)]
+    return [Mark("Recommended", "star", data.centre)]
 
 
 def compact(values: NDArray[np.float64], digits: int = 4) -> list[float | None]:

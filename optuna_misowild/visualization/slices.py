@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from optuna.trial import TrialState
 
+from optuna_misowild.visualization._figure import source_colors
 from optuna_misowild.visualization._plotly import colors
 from optuna_misowild.visualization._plotly import go
 from optuna_misowild.visualization._plotly import subplots
@@ -21,7 +22,7 @@ from optuna_misowild.visualization.outcome import PROBABLY_INFEASIBLE
 from optuna_misowild.visualization.outcome import SHADE
 from optuna_misowild.visualization.outcome import add_at_bottom
 from optuna_misowild.visualization.outcome import by_outcome
-from optuna_misowild.visualization.outcome import probably_infeasible
+from optuna_misowild.visualization.outcome import probability_of_failure
 from optuna_misowild.visualization.quantity import compact
 
 
@@ -30,9 +31,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from optuna_misowild.figure_data import FigureData
+    from optuna_misowild.figure_data import Query
     from optuna_misowild.visualization.axes import Axis
-    from optuna_misowild.visualization.look import Look
-    from optuna_misowild.visualization.look import Query
     from optuna_misowild.visualization.quantity import Mark
     from optuna_misowild.visualization.quantity import Quantity
 
@@ -50,7 +51,9 @@ class _Curve(NamedTuple):
     std: NDArray[np.float64] | None
 
 
-def slice_figure(look: Look, axes: Sequence[Axis], quantity: Quantity, title: str) -> go.Figure:
+def slice_figure(
+    data: FigureData, axes: Sequence[Axis], quantity: Quantity, title: str
+) -> go.Figure:
     """Return one panel per axis; each goes through ``quantity.centre``."""
     n_columns = min(len(axes), _COLUMNS)
     n_rows = math.ceil(len(axes) / n_columns)
@@ -71,25 +74,27 @@ def slice_figure(look: Look, axes: Sequence[Axis], quantity: Quantity, title: st
         for source, caption, curve in zip(
             quantity.sources, quantity.captions, curves[i], strict=True
         ):
-            traces = _draw(axis, quantity, curve, least, look.colors[source], bold=source == 0)
+            traces = _draw(
+                axis, quantity, curve, least, source_colors(data)[source], bold=source == 0
+            )
             ended = by_outcome(
                 query
-                for query in look.queries
+                for query in data.queries
                 if query.source == source and axis.name in query.trial.params
             )
-            traces.append(_observations(look, axis, quantity, source, ended[None]))
+            traces.append(_observations(data, axis, quantity, source, ended[None]))
             for trace in traces:
                 trace.update(legendgroup=caption, name=caption, showlegend=False)
             traces[-2].update(showlegend=i == 0)
             figure.add_traces(traces, rows=row, cols=column)
             if quantity.observed is not None:
                 for outcome in (INFEASIBLE, FAILED):
-                    trace = _observations(look, axis, quantity, source, ended.get(outcome, []))
+                    trace = _observations(data, axis, quantity, source, ended.get(outcome, []))
                     symbol = "x" if outcome == FAILED else "circle-open"
                     trace.update(name=outcome, legendgroup=outcome, legendrank=OUTCOME_RANK)
-                    trace.update(marker={"symbol": symbol})
+                    trace.update(marker={"symbol": symbol, "line": {"width": 1.5}})
                     _add(figure, trace, row, column)
-        _shade(figure, look, axis, quantity, row, column)
+        _shade(figure, data, axis, quantity, row, column)
         for mark in quantity.marks:
             figure.add_trace(_mark(axis, quantity, mark, first=i == 0), row=row, col=column)
         figure.update_xaxes(**axis.layout(), row=row, col=column)
@@ -182,14 +187,15 @@ def _add(figure: go.Figure, trace: go.Scatter, row: int, column: int) -> None:
 
 
 def _shade(
-    figure: go.Figure, look: Look, axis: Axis, quantity: Quantity, row: int, column: int
+    figure: go.Figure, data: FigureData, axis: Axis, quantity: Quantity, row: int, column: int
 ) -> None:
     """Shade where the preferred source is probably infeasible."""
     values = axis.values(_RESOLUTION)
     grid = [{**quantity.centre, axis.name: value} for value in values]
-    hidden = None if quantity.is_feasibility else probably_infeasible(look, grid, 0)
-    if hidden is None:
+    probability = None if quantity.is_feasibility else probability_of_failure(data, grid, 0)
+    if probability is None:
         return
+    hidden = probability > 0.5
     places = range(len(values)) if axis.is_categorical else [axis.place(v) for v in values]
     edges = [places[0], *(0.5 * (a + b) for a, b in pairwise(places)), places[-1]]
     if axis.is_categorical:
@@ -218,7 +224,7 @@ def _shade(
 
 
 def _observations(
-    look: Look, axis: Axis, quantity: Quantity, source: int, queries: Sequence[Query]
+    data: FigureData, axis: Axis, quantity: Quantity, source: int, queries: Sequence[Query]
 ) -> go.Scatter:
     shown = [
         query
@@ -230,14 +236,14 @@ def _observations(
         y=[quantity.observation(query) for query in shown],
         mode="markers",
         marker={
-            "color": look.colors[source],
+            "color": source_colors(data)[source],
             "size": 7 if source == 0 else 5,
             "line": {"width": 0.5, "color": "Grey"},
         },
-        opacity=1.0 if len(look.view.space) == 1 else _FAINT,
+        opacity=1.0 if len(data.view.space) == 1 else _FAINT,
         cliponaxis=False,
         hovertemplate="%{text}<extra></extra>",
-        text=[look.hover(query) for query in shown],
+        text=[data.hover(query) for query in shown],
     )
 
 

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 from optuna.trial import TrialState
 
+from optuna_misowild.figure_data import FigureData
+from optuna_misowild.study.attributes import logger
+from optuna_misowild.visualization._figure import empty_figure
+from optuna_misowild.visualization._figure import source_colors
 from optuna_misowild.visualization._plotly import go
 from optuna_misowild.visualization._plotly import subplots
-from optuna_misowild.visualization.look import Look
-from optuna_misowild.visualization.look import empty_figure
-from optuna_misowild.visualization.look import logger
 
 
 if TYPE_CHECKING:
@@ -52,13 +53,13 @@ def plot_source_usage(study: Study, *, sampler: MethodSampler | None = None) -> 
     Raises:
         ImportError: If plotly is not installed.
     """
-    return source_usage_figure(Look(study, sampler))
+    return source_usage_figure(FigureData(study, sampler))
 
 
-def source_usage_figure(look: Look) -> go.Figure:
+def source_usage_figure(data: FigureData) -> go.Figure:
     """Return the figure of :func:`plot_source_usage`."""
     title = "Source Usage Plot"
-    if not look.queries:
+    if not data.queries:
         logger.warning("Your study does not have any finished trials.")
         return empty_figure(title, "No trial has finished yet.")
     figure = subplots.make_subplots(
@@ -70,11 +71,11 @@ def source_usage_figure(look: Look) -> go.Figure:
         horizontal_spacing=0.03,
         vertical_spacing=0.2,
     )
-    order = range(1, len(look.queries) + 1)
-    total = look.queries[-1].spent
-    for source, label in enumerate(look.labels):
-        color = look.colors[source]
-        own = [(i, q) for i, q in zip(order, look.queries, strict=True) if q.source == source]
+    order = range(1, len(data.queries) + 1)
+    total = data.queries[-1].spent
+    for source, label in enumerate(data.labels):
+        color = source_colors(data)[source]
+        own = [(i, q) for i, q in zip(order, data.queries, strict=True) if q.source == source]
         paid = [q.paid for _, q in own]
         cost = math.fsum(paid)
         points = go.Scatter(
@@ -83,7 +84,7 @@ def source_usage_figure(look: Look) -> go.Figure:
             mode="markers",
             marker={"color": color, "symbol": [_SYMBOLS[q.trial.state] for _, q in own]},
             hovertemplate="%{text}<extra></extra>",
-            text=[look.hover(q) for _, q in own],
+            text=[data.hover(q) for _, q in own],
         )
         spent = dict.fromkeys(order, 0.0) | {i: c for (i, _), c in zip(own, paid, strict=True)}
         cumulated = 0.0
@@ -116,11 +117,11 @@ def source_usage_figure(look: Look) -> go.Figure:
     figure.update_xaxes(title_text="Finished Trials", row=2, col=1)
     figure.update_xaxes(title_text="Queries", row=1, col=2)
     figure.update_yaxes(title_text="Source", row=1, col=1)
-    figure.update_yaxes(title_text=look.cost_title("Cumulated Cost"), row=2, col=1)
+    figure.update_yaxes(title_text=data.cost_title("Cumulated Cost"), row=2, col=1)
     figure.update_yaxes(range=[0.0, 1.2 * total or 1.0], row=2)
-    categories = {"type": "category", "categoryorder": "array", "categoryarray": look.labels}
+    categories = {"type": "category", "categoryorder": "array", "categoryarray": data.labels}
     figure.update_xaxes(dtick=1, row=2, col=2)
     figure.update_yaxes(dtick=1, row=1)
-    figure.update_yaxes(**categories, range=[len(look.labels) - 0.5, -0.5], row=1)
+    figure.update_yaxes(**categories, range=[len(data.labels) - 0.5, -0.5], row=1)
     figure.update_xaxes(**categories, row=2, col=2)
     return figure

@@ -12,7 +12,9 @@ from optuna_misowild.gp.cost import LogCost
 from optuna_misowild.gp.cost import log_costs
 from optuna_misowild.gp.cost import typical_cost
 from optuna_misowild.gp.fit import fit_gp
+from optuna_misowild.gp.in_order import N_OFFSETS
 from optuna_misowild.gp.in_order import OBJECTIVE
+from optuna_misowild.gp.in_order import RESTART_EVERY
 from optuna_misowild.gp.in_order import Quantity
 from optuna_misowild.gp.in_order import fit_in_order
 from optuna_misowild.gp.memo import remember
@@ -31,9 +33,9 @@ LOG_COST = Quantity(LOG, many=48)
 def fit_costs(
     observations: Observations,
     *,
-    n_initial: int,
-    restart_every: int,
     categorical: NDArray[np.bool_],
+    n_initial: int = N_OFFSETS,
+    restart_every: int = RESTART_EVERY,
 ) -> LogCost:
     """Fit the joint model of the log costs; see :func:`fit_in_order`."""
     cost = observations.cost.copy()
@@ -63,7 +65,8 @@ def _fit_costs(
     restart_every: int,
     categorical: NDArray[np.bool_],
 ) -> LogCost:
-    # Remembered, since the next suggestion needs what `CostBudgetCallback` has fitted.
+    # Remembered, since the next suggestion needs what `CostBudgetCallback` has fitted, unless its
+    # method has other constants.
     joint = fit_in_order(
         X,
         source,

@@ -15,6 +15,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from optuna_misowild.gp.in_order import N_OFFSETS
+from optuna_misowild.gp.in_order import RESTART_EVERY
 from optuna_misowild.gp.in_order import fit_in_order
 from optuna_misowild.methods import arguments
 from optuna_misowild.methods.base import Incumbent
@@ -101,9 +103,9 @@ class RobustMethod:
     n_preferred_rows: int = 3
     design_cost_share: float = 0.25
     plateau_factor: int = 3
-    n_offsets: int = 5
+    n_offsets: int = N_OFFSETS
     n_mixture: int = 6
-    restart_every: int = 8
+    restart_every: int = RESTART_EVERY
     max_in_a_row: int = 10
     max_debt: float = 0.5
     promise_queries: int = 6

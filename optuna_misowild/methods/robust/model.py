@@ -9,7 +9,9 @@ import numpy as np
 
 from optuna_misowild.methods.feasibility import LOG_HALF
 from optuna_misowild.methods.feasibility import log_probability
-from optuna_misowild.optim.acquisition import chain
+from optuna_misowild.optim.acquisition import Field
+from optuna_misowild.optim.acquisition import SourceAcquisition
+from optuna_misowild.optim.acquisition import apply
 from optuna_misowild.optim.acquisition import cool
 from optuna_misowild.optim.acquisition import log_ei
 from optuna_misowild.optim.acquisition import log_informativeness
@@ -44,7 +46,8 @@ class RobustModel:
         best: min y_1, the lowest feasible value of source 0; inf if it has none.
         alpha: α, the exponent of the costs.
         log_ratio_limit: Source s is excluded where log ĉ_s(x)/ĉ_1(x) exceeds this, shape (S,).
-        left: What the next query may cost, see :func:`spending_limit`.
+        left: What the next query may cost, see
+            :func:`~optuna_misowild.methods.spending.spending_limit`.
         feasibility: What is learnt of failures and constraints; None if there are none.
         is_seeking: Whether no location is known to be feasible, which is all that counts then.
     """
@@ -129,108 +132,72 @@ class RobustModel:
     def acquisition(self, X: NDArray[np.float64], source: int) -> NDArray[np.float64]:
         """Return a(s, x) at X (m, d), shape (m,)."""
         acquisition = RobustAcquisition(self, (0, source) if source else (0,))
-        return acquisition.values(X)[:, -1]
+        return acquisition.values(X, [source])[:, 0]
 
 
 @dataclass(frozen=True)
-class RobustAcquisition:
+class RobustAcquisition(SourceAcquisition):
     """a(s, x) over some of the sources.
 
     log{π·EI_J(x; μ⁺)·w_s(x)² + 1[s = 1]·(1 − π)·EI_1(x; min y_1)} − α·log ĉ_s(x) + log P(s, x)
 
     with both EI in units of y, and P the probability that the query succeeds where f_1 is
-    feasible. While no location is known to be feasible, the improvement is left out. If source 0
-    is among the sources, what cannot be paid is excluded, as are the others where they are hardly
-    cheaper than it, or where nothing would be left to ask it afterwards.
+    feasible, with caution. While no location is known to be feasible, the improvement is left
+    out. If source 0 is among the sources, what cannot be paid is excluded, as are the others where
+    they are hardly cheaper than it, or where nothing would be left to ask it afterwards.
     """
 
     model: RobustModel
     sources: tuple[int, ...]
 
-    def values(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return a(s, x) at X (m, d) for each of the sources, shape (m, len(sources))."""
+    def evaluate(
+        self, X: NDArray[np.float64], sources: NDArray[np.int_], *, gradient: bool
+    ) -> Field:
+        """Return a(s, x) at X (m, d) for each of the sources (m, k)."""
         model = self.model
-        columns = list(self.sources)
-        posterior = model.joint.posterior(X, columns)
-        log_ei_joint = log_ei(posterior.mean, posterior.variance, model.incumbent).value
-        log_w = log_informativeness(
-            posterior.covariance,
-            posterior.variance[:, None],
-            posterior.source_variance,
-            noise=model.joint.noise[columns],
-        ).value
-        log_ei_single = np.full(log_w.shape, -np.inf)
-        if model.single is not None and 0 in columns:
-            of_first = log_ei(*model.single.predict(X), model.best).value
-            log_ei_single[:, columns.index(0)] = of_first
-        utility = log_mixture(log_ei_joint[:, None], log_w, log_ei_single, log_odds=model.log_odds)
-        log_cost, _ = model.cost.gp.means(X, columns)
-        gain = np.zeros(log_cost.shape) if model.is_seeking else utility.value
-        values = cool(gain, log_cost, alpha=model.alpha).value
-        if model.feasibility is not None:
-            sources = np.array(columns)[None].repeat(len(X), axis=0)
-            values += model.feasibility.log_probability(X, sources)[0]
-        if 0 in columns:
-            of_first = log_cost[:, [columns.index(0)]]
-            values[self._is_excluded(log_cost, of_first, np.array(columns))] = -np.inf
-        return values
+        p = model.joint.posterior(X, sources, gradient=gradient)
+        mean = Field(p.mean[:, None], p.d_mean[:, None])
+        variance = Field(p.variance[:, None], p.d_variance[:, None])
+        covariance = Field(p.covariance, p.d_covariance)
+        of_source = Field(p.source_variance, p.d_source_variance)
 
-    def value_and_gradient(
-        self, X: NDArray[np.float64], source: NDArray[np.int_]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return a(s, x) at X (m, d) and s (m,), shape (m,), and its gradient, shape (m, d)."""
-        model = self.model
-        sources = source[:, None]
-        log_cost, d_log_cost = (a[:, 0] for a in model.cost.gp.means(X, sources, gradient=True))
-        g = model.joint.posterior(X, sources, gradient=True)
-        ei = log_ei(g.mean, g.variance, model.incumbent)
-        w = log_informativeness(
-            g.covariance[:, 0],
-            g.variance,
-            g.source_variance[:, 0],
-            noise=model.joint.noise[source],
+        improvement = apply(log_ei, mean, variance, best=model.incumbent)
+        told = apply(
+            log_informativeness,
+            covariance,
+            variance,
+            of_source,
+            noise=model.joint.noise[sources],
         )
-        log_ei_single, d_log_ei_single = np.full(len(X), -np.inf), np.zeros(X.shape)
-        first = np.flatnonzero(source == 0)
-        if len(first) and model.single is not None:
-            of_first = model.single.posterior(X[first], gradient=True)
-            single = log_ei(of_first.mean, of_first.variance, model.best)
-            log_ei_single[first] = single.value
-            d_log_ei_single[first] = chain(single.partials, of_first.d_mean, of_first.d_variance)
-        utility = log_mixture(ei.value, w.value, log_ei_single, log_odds=model.log_odds)
-        gain, partials_of_gain = utility
+        alone = self._improvement_alone(X, sources, gradient=gradient)
+        utility = apply(log_mixture, improvement, told, alone, log_odds=model.log_odds)
+        # The first column is of source 0.
+        of_both = np.insert(sources, 0, 0, axis=1)
+        log_costs, d_log_costs = model.cost.gp.means(X, of_both, gradient=gradient)
+        log_cost = Field(log_costs[:, 1:], d_log_costs[:, 1:])
         if model.is_seeking:
-            gain, partials_of_gain = np.zeros(len(X)), (np.zeros(len(X)),) * 3
-        value = cool(gain, log_cost, alpha=model.alpha)
-        by_ei, by_w, by_single = partials_of_gain
-        by_mean, by_variance = ei.partials
-        w_by_covariance, w_by_variance, w_by_source_variance = w.partials
-        partials = (
-            by_ei * by_mean,
-            by_ei * by_variance + by_w * w_by_variance,
-            by_w * w_by_covariance,
-            by_w * w_by_source_variance,
-            by_single,
-            value.partials[1],
-        )
-        gradient = chain(
-            partials,
-            g.d_mean,
-            g.d_variance,
-            g.d_covariance[:, 0],
-            g.d_source_variance[:, 0],
-            d_log_ei_single,
-            d_log_cost,
-        )
+            utility = Field(np.zeros_like(utility.value), np.zeros_like(utility.gradient))
+        value = apply(cool, utility, log_cost, alpha=model.alpha)
         if model.feasibility is not None:
-            log_p, d_log_p = model.feasibility.log_probability(X, sources, gradient=True)
-            value = value._replace(value=value.value + log_p[:, 0])
-            gradient = gradient + d_log_p[:, 0]
-        if 0 in self.sources:
-            log_cost_of_first = model.cost.gp.predict_mean(X)
-            excluded = self._is_excluded(log_cost, log_cost_of_first, source)
-            value.value[excluded] = -np.inf
-        return value.value, gradient
+            value += model.feasibility.penalty(X, sources, gradient=gradient)
+        if 0 not in self.sources:
+            return value
+        return value.excluded(self._is_excluded(log_cost.value, log_costs[:, :1], sources))
+
+    def _improvement_alone(
+        self, X: NDArray[np.float64], sources: NDArray[np.int_], *, gradient: bool
+    ) -> Field:
+        """Return log EI_1 of source 0; −inf for the others, about which GP_1 says nothing."""
+        d = X.shape[1] if gradient else 0
+        field = Field(np.full(sources.shape, -np.inf), np.zeros((*sources.shape, d)))
+        rows, columns = np.nonzero(sources == 0)
+        if len(rows) and self.model.single is not None:
+            p = self.model.single.posterior(X[rows], gradient=gradient)
+            mean, variance = Field(p.mean, p.d_mean), Field(p.variance, p.d_variance)
+            of_first = apply(log_ei, mean, variance, best=self.model.best)
+            field.value[rows, columns] = of_first.value
+            field.gradient[rows, columns] = of_first.gradient
+        return field
 
     def _is_excluded(
         self,

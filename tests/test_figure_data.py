@@ -17,8 +17,9 @@ from studies_to_see import two_d
 
 from optuna_misowild import CarboCoolingSampler
 from optuna_misowild import MisoWildSampler
+from optuna_misowild import figure_data
 from optuna_misowild import recommend
-from optuna_misowild.visualization import look
+from optuna_misowild.figure_data import FigureData
 from optuna_misowild.visualization import plot_acquisition
 from optuna_misowild.visualization import plot_cost_history
 from optuna_misowild.visualization import plot_cost_model
@@ -26,7 +27,6 @@ from optuna_misowild.visualization import plot_discrepancy
 from optuna_misowild.visualization import plot_objective_model
 from optuna_misowild.visualization import plot_source_usage
 from optuna_misowild.visualization import plot_source_worth
-from optuna_misowild.visualization.look import Look
 
 
 FIGURES = [
@@ -43,12 +43,12 @@ FIGURES = [
 def test_the_settings_of_the_sampler_that_is_given_count() -> None:
     study = study_of(12)
     sampler = MisoWildSampler(method="paper", preferred_source="half")
-    look = Look(study, sampler)
-    assert look.labels == ("half", "full", "tenth")
-    assert look.recommendation is not None
-    assert look.recommendation.params == recommend(study, sampler=sampler).params
-    assert look.recommendation.to_enqueue()["source"] == "half"
-    assert hasattr(look.model, "inducing")  # The paper's.
+    data = FigureData(study, sampler)
+    assert data.labels == ("half", "full", "tenth")
+    assert data.recommendation is not None
+    assert data.recommendation.params == recommend(study, sampler=sampler).params
+    assert data.recommendation.to_enqueue()["source"] == "half"
+    assert hasattr(data.model, "inducing")  # The paper's.
 
 
 def test_cost_cooling_shows_the_only_source_it_learns_from() -> None:
@@ -86,7 +86,7 @@ def test_without_a_recommendation_slices_go_through_the_middle(
     def nothing(*args: object) -> None:
         raise ValueError
 
-    monkeypatch.setattr(look, "recommend_from", nothing)
+    monkeypatch.setattr(figure_data, "recommend_from", nothing)
     study = study_of(8, two_d)
     sampler = MisoWildSampler()
     figure = plot_objective_model(study, ["x"], sampler=sampler)

@@ -1,4 +1,7 @@
-"""What all figures share: the trials of a study as queries of sources, and what was fitted."""
+"""What figures, the note and the progress bar show of a study, without a word on how it is drawn.
+
+Its trials as queries of sources, what was fitted to them, and the names that stand for them.
+"""
 
 from __future__ import annotations
 
@@ -9,21 +12,21 @@ from typing import TYPE_CHECKING
 from typing import Any
 
 import numpy as np
-import optuna
 from optuna.study import StudyDirection
 from optuna.trial import TrialState
 
 from optuna_misowild.methods.outliers import clip_outliers
 from optuna_misowild.recommendation import recommend_from
 from optuna_misowild.study import attributes
+from optuna_misowild.study.costs import costs_of
+from optuna_misowild.study.costs import has_own_unit
 from optuna_misowild.study.space import from_unit
 from optuna_misowild.study_sampler import view_of
-from optuna_misowild.visualization._plotly import colors
-from optuna_misowild.visualization._plotly import go
-from optuna_misowild.visualization.names import distinct
 
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from optuna.study import Study
     from optuna.trial import FrozenTrial
 
@@ -32,9 +35,7 @@ if TYPE_CHECKING:
     from optuna_misowild.recommendation import Recommendation
 
 
-logger = optuna.logging.get_logger("optuna.misowild")
-
-VALUE_TITLE = "Objective Value"
+_LONGEST = 20  # Letters of a name that is shown.
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ class Query:
     feasible: bool
 
 
-class Look:
+class FigureData:
     """A study at one moment, as its figures show it: its trials are read once.
 
     Args:
@@ -83,12 +84,6 @@ class Look:
         return distinct([str(choice) for choice in sources.choices])
 
     @cached_property
-    def colors(self) -> tuple[str, ...]:
-        """A colour for each source."""
-        palette = colors.qualitative.D3 if len(self.labels) <= 10 else colors.qualitative.Dark24
-        return tuple(palette[i % len(palette)] for i in range(len(self.labels)))
-
-    @cached_property
     def modelled(self) -> tuple[int, ...]:
         """The sources that the method has a model of."""
         only_preferred = self.view.settings.only_preferred
@@ -104,7 +99,7 @@ class Look:
     def queries(self) -> list[Query]:
         """The finished trials in the order in which they finished."""
         view = self.view
-        known = attributes.costs(view.trials, view.settings.cost_attr)
+        known = costs_of(view.trials, view.settings.cost_attr)
         finished = [
             pair for pair in zip(view.trials, known, strict=True) if pair[0].state.is_finished()
         ]
@@ -150,7 +145,7 @@ class Look:
         """What stands behind a cost: `` s`` if they are the seconds that trials took."""
         trials, attribute = self.view.trials, self.view.settings.cost_attr
         known = any(math.isfinite(query.cost) for query in self.queries)
-        return " s" if known and not attributes.has_own_unit(trials, attribute) else ""
+        return " s" if known and not has_own_unit(trials, attribute) else ""
 
     def cost_title(self, title: str) -> str:
         """Return the title of an axis of costs."""
@@ -179,10 +174,12 @@ class Look:
         That is said in the log.
         """
         if not self.valued:
-            logger.warning("Your study does not have any completed trials.")
+            attributes.logger.warning("Your study does not have any completed trials.")
             return None
         if not self.view.space:
-            logger.warning("Your study does not have a parameter that all completed trials have.")
+            attributes.logger.warning(
+                "Your study does not have a parameter that all completed trials have."
+            )
             return None
         return self.sampler.model_of(self.view)
 
@@ -223,22 +220,6 @@ class Look:
         return "<br>".join(lines)
 
 
-def empty_figure(title: str, reason: str) -> go.Figure:
-    """Return a figure that says why it shows nothing."""
-    figure = go.Figure(layout=go.Layout(title=title))
-    figure.add_annotation(text=reason, x=0.5, y=0.5, xref="paper", yref="paper", showarrow=False)
-    figure.update_xaxes(visible=False)
-    figure.update_yaxes(visible=False)
-    return figure
-
-
-def no_model_figure(title: str, look: Look) -> go.Figure:
-    """Return the figure to show in place of one that needs models."""
-    if not look.valued:
-        return empty_figure(title, "No trial has finished with a value yet.")
-    return empty_figure(title, "There is no parameter that all completed trials have.")
-
-
 def _value(trial: FrozenTrial) -> float:
     if trial.state != TrialState.COMPLETE or trial.value is None:
         return math.nan
@@ -248,3 +229,23 @@ def _value(trial: FrozenTrial) -> float:
 def _time_of_end(trial: FrozenTrial) -> tuple[float, int]:
     time = trial.datetime_complete or trial.datetime_start
     return (math.inf if time is None else time.timestamp()), trial.number
+
+
+def shorten(name: str) -> str:
+    """Return a name of at most twenty letters; a longer one keeps its beginning and its end."""
+    if len(name) <= _LONGEST:
+        return name
+    end = _LONGEST // 2
+    return f"{name[: _LONGEST - end - 1]}…{name[-end:]}"
+
+
+def distinct(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the names shortened; those that are then the same get a number."""
+    result: list[str] = []
+    for name in names:
+        label, number = shorten(name), 1
+        while label in result:
+            number += 1
+            label = f"{shorten(name)} ({number})"
+        result.append(label)
+    return tuple(result)

@@ -1,0 +1,374 @@
+"""What is learnt of failures and constraints, and where it leads the methods."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from robust_observations import LINE
+from robust_observations import METHOD
+from robust_observations import SQUARE
+from robust_observations import Array
+from robust_observations import example
+from robust_observations import observe
+
+from optuna_misowild.methods.base import Observations
+from optuna_misowild.methods.base import Proposal
+from optuna_misowild.methods.carbo import CostCooling
+from optuna_misowild.methods.feasibility import Feasibility
+from optuna_misowild.methods.feasibility import fit_feasibility
+from optuna_misowild.methods.feasibility import log_normal_cdf
+from optuna_misowild.methods.feasibility import log_probability
+from optuna_misowild.methods.feasibility import scaled_constraint
+from optuna_misowild.methods.robust import RobustMethod
+from optuna_misowild.methods.robust.model import RobustAcquisition
+
+
+METHODS = [METHOD, CostCooling()]
+
+
+def failing(seen: Observations, failed: Array) -> Observations:
+    """The same, but some of the trials have failed."""
+    return replace(seen, y=np.where(failed, np.nan, seen.y), failed=failed)
+
+
+def fitted(seen: Observations, domain: Any = LINE) -> Feasibility:
+    result = fit_feasibility(seen, domain)
+    assert result is not None
+    return result
+
+
+def probability(seen: Observations, x: Any, source: int = 0) -> Array:
+    X = np.array(x, dtype=float).reshape(-1, seen.X.shape[1])
+    return np.exp(log_probability(fitted(seen), X, source))
+
+
+@pytest.mark.parametrize("z", [5.0, 0.3, -2.0, -30.0, -9e3, -1.1e4, -1e7])
+def test_log_normal_cdf_and_its_slopes(z: float) -> None:
+    variance = np.array([4.0])
+    mean = z * np.sqrt(variance)
+    value, (by_mean, by_variance) = log_normal_cdf(mean, variance)
+    assert np.isfinite([value[0], by_mean[0], by_variance[0]]).all()
+    size = 1e-6 * max(1.0, abs(z))
+    for step, slope in (((size, 0.0), by_mean), ((0.0, 1e-6), by_variance)):
+        high = log_normal_cdf(mean + step[0], variance + step[1]).value
+        low = log_normal_cdf(mean - step[0], variance - step[1]).value
+        assert slope[0] == pytest.approx((high - low)[0] / (2.0 * sum(step)), rel=1e-3, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    "g, expected",
+    [
+        ([-1.0, 0.5, 2.0], [-1.0, 0.5, 2.0]),
+        ([-1.0, 0.0, 2.0], [-1.0, 0.0, 2.0]),
+        ([0.0, 1.0, 0.0], [-1.0, 1.0, -1.0]),  # An indicator.
+        ([0.0, 0.0, 2.0, 4.0], [-3.0, -3.0, 2.0, 4.0]),  # Violations alone.
+        ([-1.0, 1.0, 2.0, 1e100, -1e100], [-1.0, 1.0, 2.0, 40.0, -40.0]),
+        ([0.0, 0.0], [-1.0, -1.0]),
+        ([3.0, 3.0], [3.0, 3.0]),
+    ],
+)
+def test_scaled_constraint(g: list[float], expected: list[float]) -> None:
+    np.testing.assert_array_equal(scaled_constraint(np.array(g)), expected)
+
+
+def test_failures_are_expected_where_there_were_some_and_success_elsewhere() -> None:
+    x = np.linspace(0.0, 1.0, 21)
+    seen = failing(observe(x[:, None], [0] * 21), x > 0.65)
+    p = probability(seen, [0.1, 0.5, 0.75, 0.95])
+    assert (p[:2] > 0.95).all()
+    assert (p[2:] < 0.1).all()
+    alone = failing(observe(x[[3], None], [0]), np.ones(1, dtype=bool))
+    p = probability(alone, [0.15, 0.6, 1.0])
+    assert p[0] < p[1] - 0.1 < p[2] - 0.2
+
+
+def test_one_failure_amid_successes_costs_little() -> None:
+    x = np.linspace(0.0, 1.0, 21)
+    seen = failing(observe(x[:, None], [0] * 21), np.arange(21) == 10)
+    assert (probability(seen, x[[8, 12]]) > 0.75).all()
+    assert (probability(seen, x[[2, 18]]) > 0.9).all()
+
+
+def test_a_failure_counts_for_its_source_as_far_as_the_others_say_otherwise() -> None:
+    x = np.linspace(0.0, 1.0, 13)
+    X, source = np.tile(x, 2)[:, None], np.repeat([0, 1], 13)
+    seen = failing(observe(X, source), (X[:, 0] > 0.6) & (source == 1))
+    assert probability(seen, [0.8], 0) > 0.9
+    assert probability(seen, [0.8], 1) < 0.1
+    # Of a preferred source that is hardly known, the same is expected.
+    rows = (source == 1) | np.isin(x[np.tile(np.arange(13), 2)], x[[0, 6]])
+    few = failing(observe(X[rows], source[rows]), (X[rows, 0] > 0.6) & (source[rows] == 1))
+    assert probability(few, [0.8], 0) < 0.5
+    # Nor is the other one worth a query where the preferred one fails.
+    other = failing(observe(X, source), (X[:, 0] > 0.6) & (source == 0))
+    assert probability(other, [0.8], 1) < 0.1
+
+
+def test_running_and_pruned_trials_tell_nothing_of_failures() -> None:
+    seen = example(n=12)
+    y, pending = seen.y.copy(), seen.pending.copy()
+    y[[3, 7]], pending[3] = np.nan, True
+    assert fit_feasibility(replace(seen, y=y, pending=pending), SQUARE) is None
+    failed = np.arange(12) == 5
+    some = fitted(failing(replace(seen, y=y, pending=pending), failed), SQUARE)
+    assert some.success is not None
+    assert len(some.success.X) == 10
+
+
+def test_constraints_are_those_of_the_preferred_source() -> None:
+    x = np.linspace(0.0, 1.0, 11)
+    X, source = np.tile(x, 2)[:, None], np.repeat([0, 1], 11)
+    # On the other source, everything is allowed.
+    g = np.where(source == 0, 0.6 - X[:, 0], -1.0)
+    seen = observe(X, source, constraints=g[:, None])
+    for s in (0, 1):
+        assert probability(seen, [0.8], s) > 0.95
+        assert probability(seen, [0.4], s) < 0.05
+    # If it has never been asked, what the other one says is believed.
+    cheap = observe(x[:, None], [1] * 11, constraints=(0.6 - x)[:, None], n_sources=2)
+    assert probability(cheap, [0.9]) > 0.7
+    assert probability(cheap, [0.1]) < 0.3
+
+
+def test_constraints_that_are_constant_or_partly_unknown() -> None:
+    x = np.linspace(0.0, 1.0, 11)
+    g = np.stack([0.6 - x, np.full(11, -2.0), np.zeros(11), np.full(11, np.nan)], axis=1)
+    g[3, :2] = g[5, 0] = np.nan
+    seen = observe(x[:, None], [0] * 11, constraints=g)
+    assert seen.feasible.tolist() == [False] * 3 + [True, False, True] + [True] * 5
+    assert len(fitted(seen).constraints) == 3
+    np.testing.assert_allclose(probability(seen, [0.1, 0.3, 0.9]), [0, 0, 1], atol=0.01)
+    forbidden = observe(x[:, None], [0] * 11, constraints=np.full((11, 1), 3.0))
+    assert probability(forbidden, [0.5]) < 0.01
+
+
+def constrained(n_constraints: int = 2, *, seed: int = 3, n: int = 40) -> Observations:
+    """Three sources that fail in a corner, and linear constraints."""
+    seen = example(seed=seed, n=n)
+    rng = np.random.default_rng(seed)
+    weights = rng.normal(size=(2, n_constraints))
+    g = (seen.X - 0.5) @ weights - 0.2
+    g[rng.random(g.shape) < 0.1] = np.nan
+    return failing(replace(seen, constraints=g), seen.X.sum(axis=1) > 1.3)
+
+
+@pytest.mark.parametrize("caution", [1.0, 16.0])
+def test_gradient_of_the_penalty(caution: float) -> None:
+    model = replace(fitted(constrained(10), SQUARE), caution=caution)
+    X = np.random.default_rng(0).random((20, 2))
+    sources = np.array([0, 2, 1])[None].repeat(20, axis=0)
+    field = model.penalty(X, sources, gradient=True)
+    np.testing.assert_allclose(field.value, model.penalty(X, sources, gradient=False).value)
+    for i in range(2):
+        step = np.zeros(2)
+        step[i] = 1e-6
+        high, low = (model.penalty(Z, sources, gradient=False) for Z in (X + step, X - step))
+        slope = (high.value - low.value) / 2e-6
+        np.testing.assert_allclose(field.gradient[..., i], slope, rtol=1e-2, atol=1e-3)
+
+
+def test_gradient_of_the_acquisition_of_both_methods() -> None:
+    seen = constrained()
+    robust = RobustAcquisition(METHOD.fit(seen, SQUARE), (0, 1, 2))
+    seeking = RobustAcquisition(replace(robust.model, is_seeking=True), (0, 1, 2))
+    rng = np.random.default_rng(1)
+    for acquisition in (robust, seeking):
+        X, source = rng.random((30, 2)), rng.integers(3, size=30)
+        value, gradient = acquisition.value_and_gradient(X, source)
+        inside = np.flatnonzero(value > -np.inf)
+        assert len(inside) > 10
+        for i in range(2):
+            step = np.zeros(2)
+            step[i] = 1e-6
+            high = acquisition.values(X + step)[np.arange(30), source]
+            low = acquisition.values(X - step)[np.arange(30), source]
+            slope = (high - low)[inside] / 2e-6
+            np.testing.assert_allclose(gradient[inside, i], slope, rtol=1e-2, atol=1e-2)
+
+
+def test_caution_grows_with_failures_beyond_a_tenth() -> None:
+    def caution(n_failed: int, n: int = 40) -> float:
+        seen = failing(observe(np.linspace(0, 1, n)[:, None], [0] * n), np.arange(n) < n_failed)
+        return fitted(seen).caution
+
+    assert [caution(k) for k in (1, 4, 5, 7, 30)] == [1.0, 1.0, 2.0, 8.0, 16.0]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_without_failures_and_constraints_suggestions_are_the_same(method: Any) -> None:
+    seen = example(n=30)
+    nothing_known = replace(seen, constraints=np.full((30, 2), np.nan))
+    model = method.fit(nothing_known, SQUARE)
+    assert model.feasibility is None
+    expected, found = (
+        method.propose(s, SQUARE, rng=np.random.default_rng(0)) for s in (seen, nothing_known)
+    )
+    assert found.source == expected.source
+    np.testing.assert_array_equal(found.x, expected.x)
+    np.testing.assert_array_equal(model.log_probability(seen.X, 0), np.zeros(30))
+
+
+def test_a_crash_of_a_cheap_source_does_not_make_the_preferred_one_known() -> None:
+    seen = example(n=30)
+    crash = np.array([[0.95, 0.95]])
+    before = METHOD.fit(seen, SQUARE).predict(crash, 0)[1]
+    arrays = {
+        "X": np.concatenate([seen.X, crash]),
+        "source": np.append(seen.source, 1),
+        "y": np.append(seen.y, np.nan),
+        "cost": np.append(seen.cost, np.nan),
+        "trial": np.arange(31),
+        "row": np.full(31, -1),
+        "pending": np.zeros(31, dtype=bool),
+        "failed": np.arange(31) == 30,
+        "constraints": np.empty((31, 0)),
+    }
+    model = METHOD.fit(replace(seen, **arrays), SQUARE)
+    assert model.predict(crash, 0)[1] == before
+    assert model.is_unlikely(crash, 1)
+    running = replace(seen, **{**arrays, "failed": np.zeros(31, dtype=bool)})
+    running = replace(running, pending=np.arange(31) == 30)
+    assert METHOD.fit(running, SQUARE).predict(crash, 0)[1] < before
+
+
+def test_the_incumbent_is_feasible() -> None:
+    x = np.linspace(0.0, 1.0, 11)
+    X, source = np.tile(x, 2)[:, None], np.repeat([0, 1], 11)
+    y = (X[:, 0] - 0.3) ** 2
+    seen = observe(X, source, y, np.where(source, 0.1, 1.0), constraints=0.55 - X)
+    model = METHOD.fit(seen, LINE)
+    assert model.x_plus == pytest.approx(0.6)
+    assert model.incumbent == pytest.approx(0.09, abs=0.01)
+    assert model.best == pytest.approx(0.09)
+    assert CostCooling().fit(seen, LINE).incumbent == pytest.approx(0.09)
+    for method in METHODS:
+        found = method.recommend(seen, LINE)
+        assert (found.index, found.verified, found.feasible) == (6, True, True)
+        assert found.probability > 0.9
+
+
+def test_where_nothing_is_feasible_the_most_probable_is_recommended() -> None:
+    x = np.linspace(0.0, 0.5, 9)
+    seen = observe(x[:, None], [0] * 9, (x - 0.3) ** 2, constraints=(0.8 - x)[:, None])
+    for method in METHODS:
+        assert method.fit(seen, LINE).is_seeking
+        found = method.recommend(seen, LINE)
+        assert (found.index, found.feasible) == (8, False)
+        assert found.probability < 0.5
+        # Feasibility alone leads.
+        assert method.propose(seen, LINE, rng=np.random.default_rng(0)).x > 0.8
+
+
+def test_what_has_failed_on_the_preferred_source_is_not_to_be_verified_again() -> None:
+    x = np.array([0.1, 0.3, 0.5, 0.7, 0.9] * 2)
+    source = np.repeat([0, 1], 5)
+    y = (x - 0.31) ** 2
+    seen = observe(x[:, None], source, y, np.where(source, 0.1, 1.0))
+    assert METHOD.fit(seen, LINE).x_plus == 0.3
+    failed = failing(seen, np.arange(10) == 1)
+    model = METHOD.fit(failed, LINE)
+    assert model.x_plus != 0.3
+    found = METHOD.recommend(failed, LINE)
+    assert found is not None
+    assert found.verified
+    assert seen.X[found.index] == 0.5
+
+
+def test_a_cheap_place_that_is_expected_to_be_feasible_is_recommended_unverified() -> None:
+    x = np.concatenate([np.linspace(0.0, 0.4, 5), np.linspace(0.0, 1.0, 11)])
+    source = np.array([0] * 5 + [1] * 11)
+    seen = observe(
+        x[:, None], source, x, np.where(source, 0.1, 1.0), constraints=(0.55 - x)[:, None]
+    )
+    found = METHOD.recommend(seen, LINE)
+    assert found is not None
+    assert not found.verified
+    assert found.feasible
+    assert x[found.index] == pytest.approx(0.6)
+
+
+def test_gates_lead_nowhere_that_is_likely_to_fail() -> None:
+    # The other source promises most at 0.9, where the preferred one fails.
+    x = np.array([0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.75, 0.8, 0.85, 0.95, 0.5, 0.9])
+    source = np.array([0] * 10 + [1] * 2)
+    y = np.array([1.0] * 10 + [0.0, -1.0])
+    failed = (source == 0) & (x > 0.7)
+    cost = np.where(source, 0.1, 1.0)
+    others = np.array([[0.05], [0.4]])
+    X = np.concatenate([x[:, None], others])
+    seen = failing(
+        observe(X, [*source, 1, 1], [*y, 2.0, 2.0], [*cost, 0.1, 0.1]),
+        np.append(failed, [False, False]),
+    )
+    method = RobustMethod(promise_queries=3, stagnation_radius=0.05)
+    assert method.promise(seen, LINE, (0, 1)) == 0.9
+    model = method.fit(seen, LINE)
+    assert method.promise(seen, LINE, (0, 1), model=model) == 0.5
+    for seed in range(5):
+        found = method.explore(seen, LINE, model, rng=np.random.default_rng(seed))
+        assert found is not None
+        assert not model.is_unlikely(found[None], 0)
+
+
+def test_where_everything_is_known_an_unlikely_place_is_not_asked() -> None:
+    x = np.linspace(0.0, 1.0, 11)
+    seen = failing(observe(x[:, None], [0] * 11, np.ones(11)), x > 0.55)
+    model = CostCooling().fit(seen, LINE)
+    for method in METHODS:
+        proposal = method.propose(seen, LINE, rng=np.random.default_rng(0))
+        assert not model.is_unlikely(proposal.x[None], 0)
+
+
+def search(
+    method: Any, n: int, fails: Any, constraint: Any = None, *, n_sources: int = 2, seed: int = 0
+) -> Observations:
+    """A search by a method alone, on a bowl whose optimum is at (0.3, 0.7)."""
+    rng = np.random.default_rng(seed)
+    X, source = rng.random((8, 2)), np.arange(8) % n_sources
+
+    def seen() -> Observations:
+        failed = fails(X)
+        y = np.sum((X - [0.3, 0.7]) ** 2, axis=1) + 0.1 * source * np.sin(9 * X[:, 0])
+        g = np.empty((len(X), 0)) if constraint is None else constraint(X)[:, None]
+        g = np.where(failed[:, None], np.nan, g)
+        cost = np.where(source == 0, 10.0, 1.0)
+        n = np.arange(len(X))
+        return observe(
+            X,
+            source,
+            np.where(failed, np.nan, y),
+            cost,
+            n_sources=n_sources,
+            failed=failed,
+            constraints=g,
+            row=np.where(n < 8, n, -1),
+        )
+
+    while len(X) < n:
+        proposal: Proposal = method.propose(seen(), SQUARE, rng=rng)
+        X = np.concatenate([X, proposal.x[None]])
+        source = np.append(source, proposal.source)
+    return seen()
+
+
+@pytest.mark.parametrize("method, n_sources", [(METHOD, 2), (CostCooling(), 1)])
+def test_a_region_that_fails_at_the_optimum_is_left_again(method: Any, n_sources: int) -> None:
+    seen = search(method, 32, lambda X: np.abs(X[:, 0] - 0.3) < 0.15, n_sources=n_sources)
+    # At random, three in ten fail.
+    assert seen.failed[8:].sum() <= 8
+    assert seen.y[seen.source == 0][np.isfinite(seen.y[seen.source == 0])].min() < 0.03
+
+
+@pytest.mark.parametrize("method, n_sources", [(METHOD, 2), (CostCooling(), 1)])
+def test_a_constraint_is_heeded(method: Any, n_sources: int) -> None:
+    seen = search(
+        method, 24, lambda X: np.zeros(len(X), bool), lambda X: 0.6 - X[:, 0], n_sources=n_sources
+    )
+    feasible = seen.feasible & (seen.source == 0)
+    assert seen.y[feasible].min() < 0.095  # 0.09 at the edge.
+    found = method.recommend(seen, SQUARE)
+    assert found.feasible
+    assert seen.y[found.index] == seen.y[feasible].min()
