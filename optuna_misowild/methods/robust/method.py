@@ -24,7 +24,6 @@ from optuna_misowild.methods.base import Proposal
 from optuna_misowild.methods.exploration import least_known
 from optuna_misowild.methods.feasibility import fit_feasibility
 from optuna_misowild.methods.feasibility import log_probability
-from optuna_misowild.methods.feasibility import may_be_best
 from optuna_misowild.methods.outliers import clip_outliers
 from optuna_misowild.methods.robust.cost_ratio import log_ratio_limits
 from optuna_misowild.methods.robust.design import remaining_pairs
@@ -33,18 +32,14 @@ from optuna_misowild.methods.robust.fit import fit_costs
 from optuna_misowild.methods.robust.fit import fit_single
 from optuna_misowild.methods.robust.fit import log_odds
 from optuna_misowild.methods.robust.fit import pending_cost
-from optuna_misowild.methods.robust.fit import predicted_costs
 from optuna_misowild.methods.robust.model import RobustAcquisition
 from optuna_misowild.methods.robust.model import RobustModel
-from optuna_misowild.methods.robust.policy import is_creeping
-from optuna_misowild.methods.robust.policy import remote_place
-from optuna_misowild.methods.robust.policy import unfollowed_promise
+from optuna_misowild.methods.robust.policy import Policy
 from optuna_misowild.methods.spending import SpendingLimit
 from optuna_misowild.methods.spending import best_payable
 from optuna_misowild.methods.spending import payable_first
 from optuna_misowild.methods.spending import spending_limit
 from optuna_misowild.optim.acquisition import cooling_exponent
-from optuna_misowild.optim.domain import DUPLICATE
 from optuna_misowild.optim.domain import distances
 from optuna_misowild.optim.maximize import Maximum
 from optuna_misowild.optim.maximize import maximize
@@ -57,7 +52,6 @@ if TYPE_CHECKING:
 
     from optuna_misowild.gp.cost import LogCost
     from optuna_misowild.methods.base import Observations
-    from optuna_misowild.methods.feasibility import Feasibility
     from optuna_misowild.optim.domain import Domain
 
 
@@ -66,7 +60,7 @@ _N_CANDIDATES = 1024
 
 
 @dataclass(frozen=True)
-class RobustMethod:
+class RobustMethod(Policy):
     """The constants of the robust method.
 
     Args:
@@ -108,14 +102,6 @@ class RobustMethod:
     n_offsets: int = N_OFFSETS
     n_mixture: int = 6
     restart_every: int = RESTART_EVERY
-    max_in_a_row: int = 10
-    max_debt: float = 0.5
-    promise_queries: int = 6
-    stagnation_queries: int = 4
-    stagnation_tolerance: float = 1e-3
-    stagnation_radius: float = 0.1
-    n_exploring: int = 256
-    min_distance: float = DUPLICATE
 
     def __post_init__(self) -> None:
         for name in ("max_cost_ratio", "design_cost_share", "max_debt", "stagnation_radius"):
@@ -284,152 +270,6 @@ class RobustMethod:
             float(np.sqrt(variance[0])),
             feasible=not model.is_seeking,
             probability=float(np.exp(model.log_probability(x, 0)[0])),
-        )
-
-    # The gates.
-
-    def redirect(
-        self,
-        observations: Observations,
-        domain: Domain,
-        model: RobustModel,
-        sources: Sequence[int],
-        *,
-        rng: np.random.Generator,
-        fixed: NDArray[np.float64] | None = None,
-    ) -> NDArray[np.float64] | None:
-        """Return where to query the preferred source in place of the acquisition, if anywhere."""
-        if 0 not in sources or model.is_seeking:
-            return None
-        if self.is_stagnating(observations, domain):
-            return self.explore(observations, domain, model, rng=rng, fixed=fixed)
-        x = self.promise(observations, domain, sources, fixed=fixed, model=model)
-        if x is None or model.is_too_dear(x[None], 0)[0]:
-            return None
-        return x
-
-    def _candidates(
-        self, observations: Observations, sources: Sequence[int] | None
-    ) -> tuple[int, ...]:
-        """Return the sources to choose from: those allowed, without the ones that are not kept."""
-        allowed = tuple(observations.queryable if sources is None else sources)
-        if 0 not in allowed:
-            return allowed
-        return (0, *(s for s in allowed if s > 0 and len(observations.costed(s))))
-
-    def _candidate_rows(
-        self, observations: Observations, domain: Domain, feasibility: Feasibility | None
-    ) -> NDArray[np.bool_]:
-        """Return which rows may be the incumbent, shape (n,)."""
-        return may_be_best(observations, feasibility, domain, min_distance=self.min_distance)
-
-    def is_due(self, observations: Observations, model: RobustModel) -> bool:
-        """Whether the preferred source is to be queried: after too many queries elsewhere.
-
-        Too many, or too dear. The initial design does not count, nor do imported trials.
-        """
-        first = np.flatnonzero(observations.source == 0)
-        after = max(first.max(initial=-1) + 1, observations.n_imported)
-        elsewhere = np.arange(after, len(observations))
-        elsewhere = elsewhere[observations.design_row[elsewhere] < 0]
-        if len(elsewhere) >= self.max_in_a_row:
-            return True
-        debt = predicted_costs(observations, model.cost)[elsewhere].sum()
-        unit = model.cost.median(model.x_plus[None], 0)[0]
-        return bool(debt > self.max_debt * model.alpha * unit)
-
-    def is_stagnating(self, observations: Observations, domain: Domain) -> bool:
-        """Whether the latest queries of the preferred source creep around its best one.
-
-        Since a query that explores is far from the best one, or else becomes the best one
-        itself, the count starts anew after it.
-        """
-        return is_creeping(
-            observations,
-            domain,
-            n=self.stagnation_queries,
-            tolerance=self.stagnation_tolerance,
-            radius=self.stagnation_radius * np.sqrt(domain.d),
-        )
-
-    def promise(
-        self,
-        observations: Observations,
-        domain: Domain,
-        sources: Sequence[int],
-        *,
-        fixed: NDArray[np.float64] | None = None,
-        model: RobustModel | None = None,
-    ) -> NDArray[np.float64] | None:
-        """Return the best location of another source, if the preferred one makes no progress."""
-        if fixed is not None and not np.isnan(fixed).all():
-            return None
-        return unfollowed_promise(
-            observations,
-            domain,
-            sources,
-            candidates=self._candidate_rows(
-                observations, domain, None if model is None else model.feasibility
-            ),
-            n=self.promise_queries,
-            tolerance=self.stagnation_tolerance,
-            radius=0.5 * self.stagnation_radius * np.sqrt(domain.d),
-            min_distance=self.min_distance,
-        )
-
-    def explore(
-        self,
-        observations: Observations,
-        domain: Domain,
-        model: RobustModel,
-        *,
-        rng: np.random.Generator,
-        fixed: NDArray[np.float64] | None = None,
-    ) -> NDArray[np.float64] | None:
-        """Return a location far from those of the preferred source, at a moderate cost."""
-        X = domain.snap(rng.random((self.n_exploring, domain.d)))
-        if fixed is not None:
-            X = np.where(np.isnan(fixed), X, fixed)
-        return remote_place(X, observations, domain, model, min_distance=self.min_distance)
-
-    def can_verify(
-        self,
-        observations: Observations,
-        model: RobustModel,
-        *,
-        fixed: NDArray[np.float64] | None = None,
-    ) -> bool:
-        """Whether x⁺ has not been evaluated on the preferred source, may be, and can be paid.
-
-        While none is known that is feasible, there is no x⁺ to verify.
-        """
-        if model.is_seeking:
-            return False
-        first = observations.X[observations.source == 0]
-        nearest = distances(model.x_plus[None], first, model.joint.categorical)
-        is_done = (nearest <= self.min_distance).any()
-        may_be = fixed is None or np.all(np.isnan(fixed) | (fixed == model.x_plus))
-        return bool(may_be and not is_done and not model.is_too_dear(model.x_plus[None], 0)[0])
-
-    def must_verify(
-        self,
-        observations: Observations,
-        model: RobustModel,
-        proposal: Proposal,
-        *,
-        fixed: NDArray[np.float64] | None = None,
-    ) -> bool:
-        """Whether x⁺ is to be evaluated on the preferred source now, since later is too late.
-
-        That is, if it has not been, and if after the proposed query the budget would not last
-        for it.
-        """
-        if observations.budget is None or not self.can_verify(observations, model, fixed=fixed):
-            return False
-        mean, variance = model.cost.predict(model.x_plus[None], 0)
-        upper = np.exp(mean[0] + np.sqrt(variance[0]))
-        return bool(
-            model.limit.cost < upper + model.cost.median(proposal.x[None], proposal.source)[0]
         )
 
     def _best_query(
