@@ -28,6 +28,7 @@ from optuna_misowild import recommend
 from optuna_misowild.base_sampler import MethodSampler
 from optuna_misowild.methods.base import Observations
 from optuna_misowild.study import observe
+from optuna_misowild.study import snapshot
 from optuna_misowild.study.attributes import is_feasible
 from optuna_misowild.study.snapshot import StudyView
 
@@ -170,21 +171,27 @@ def test_which_trials_have_failed(state: TrialState | None, failed: bool) -> Non
     assert view.design_observations.failed.tolist() == [failed]
 
 
+@pytest.mark.parametrize("state", [TrialState.FAIL, TrialState.RUNNING])
 @pytest.mark.parametrize("distance, n_failed", [(0.5, 0), (0.01, 2)])
-def test_killed_trials_have_failed_only_if_they_were_close(distance: float, n_failed: int) -> None:
+def test_killed_and_stale_trials_have_failed_only_if_they_were_close(
+    state: TrialState, distance: float, n_failed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     study = study_of(n_trials=1)
-    killed = {"misowild:row": [0, 1]}  # Begun under our sampler, and never ended under it.
+    begun = {"misowild:row": [0, 1]}  # Under our sampler, and never ended under it.
     for x in (0.3, 0.3 + distance):
         study.add_trial(
             optuna.create_trial(
-                state=TrialState.FAIL,
+                state=state,
                 params={"x": x, "source": "full"},
                 distributions=DISTRIBUTIONS,
-                system_attrs=killed,
+                system_attrs=begun,
             )
         )
+    if state == TrialState.RUNNING:
+        monkeypatch.setattr(snapshot, "lost_trials", lambda *args: frozenset({1, 2}))
     seen = study.sampler.view(study).observations  # type: ignore[attr-defined]
     assert seen.failed.tolist() == [False, *[True] * n_failed]
+    assert not seen.pending.any()
 
 
 # `constraints_func`.
