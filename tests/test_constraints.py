@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from collections.abc import Sequence
 import math
+import re
 from typing import Any
 import warnings
 
@@ -16,6 +17,7 @@ from optuna.samplers import TPESampler
 from optuna.trial import FrozenTrial
 from optuna.trial import TrialState
 import pytest
+from toy_studies import METHODS
 from toy_studies import study_of
 from toy_studies import toy
 from toy_studies import warnings_of
@@ -24,6 +26,9 @@ from optuna_misowild import CarboCoolingSampler
 from optuna_misowild import MisoWildSampler
 from optuna_misowild import recommend
 from optuna_misowild.base_sampler import MethodSampler
+from optuna_misowild.methods.base import Observations
+from optuna_misowild.study import observe
+from optuna_misowild.study import snapshot
 from optuna_misowild.study.attributes import is_feasible
 from optuna_misowild.study.snapshot import StudyView
 
@@ -129,6 +134,31 @@ def test_a_running_trial_has_not_said_all_its_constraints() -> None:
     assert view.observations.constraints.shape == (2, 0)
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_a_study_without_constraints_and_failures_is_as_if_there_were_none(
+    method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Our mark is no constraint of the user, and a pruned trial is no failed one."""
+
+    def objective(trial: optuna.Trial) -> float:
+        value = toy(trial)
+        if trial.number % 5 == 4:
+            raise optuna.TrialPruned
+        return value
+
+    def params() -> list[dict[str, Any]]:
+        study = study_of(MisoWildSampler(method=method, seed=0))
+        study.optimize(objective, n_trials=14)
+        return [trial.params for trial in study.trials]
+
+    def ignorant(*, failed: Any, constraints: Any, **others: Any) -> Observations:
+        return Observations(**others)
+
+    found = params()
+    monkeypatch.setattr(observe, "Observations", ignorant)
+    assert params() == found
+
+
 # What has failed.
 
 
@@ -141,21 +171,27 @@ def test_which_trials_have_failed(state: TrialState | None, failed: bool) -> Non
     assert view.design_observations.failed.tolist() == [failed]
 
 
+@pytest.mark.parametrize("state", [TrialState.FAIL, TrialState.RUNNING])
 @pytest.mark.parametrize("distance, n_failed", [(0.5, 0), (0.01, 2)])
-def test_killed_trials_have_failed_only_if_they_were_close(distance: float, n_failed: int) -> None:
+def test_killed_and_stale_trials_have_failed_only_if_they_were_close(
+    state: TrialState, distance: float, n_failed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     study = study_of(n_trials=1)
-    killed = {"misowild:row": [0, 1]}  # Begun under our sampler, and never ended under it.
+    begun = {"misowild:row": [0, 1]}  # Under our sampler, and never ended under it.
     for x in (0.3, 0.3 + distance):
         study.add_trial(
             optuna.create_trial(
-                state=TrialState.FAIL,
+                state=state,
                 params={"x": x, "source": "full"},
                 distributions=DISTRIBUTIONS,
-                system_attrs=killed,
+                system_attrs=begun,
             )
         )
+    if state == TrialState.RUNNING:
+        monkeypatch.setattr(snapshot, "lost_trials", lambda *args: frozenset({1, 2}))
     seen = study.sampler.view(study).observations  # type: ignore[attr-defined]
     assert seen.failed.tolist() == [False, *[True] * n_failed]
+    assert not seen.pending.any()
 
 
 # `constraints_func`.
@@ -295,8 +331,8 @@ def test_the_probability_of_feasibility_is_the_models() -> None:
 @pytest.mark.parametrize(
     "failing, said",
     [
-        (range(6), "6 of the last 6 trials have failed (3 on 'cheap', 3 on 'full')"),
-        (range(4, 10), "6 of the last 10 trials have failed (6 on 'cheap')"),
+        (range(6), "6 of the last 6 trials have failed ("),
+        (range(4, 10), "6 of the last 10 trials have failed ("),
         (range(0, 40, 2), None),  # Every other one is half of them.
     ],
 )
@@ -311,4 +347,7 @@ def test_many_failures_are_said_once(
     study.optimize(objective, n_trials=14)
     lines = [line for line in warnings_of(caplog).splitlines() if "have failed" in line]
     assert len(lines) == (said is not None)
-    assert said is None or lines[0].startswith(said)
+    if said is not None:
+        assert lines[0].startswith(said)
+        counts = re.findall(r"(\d+) on '(?:full|cheap)'", lines[0])
+        assert sum(map(int, counts)) == len(failing)

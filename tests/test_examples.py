@@ -25,7 +25,20 @@ def run(name: str, *arguments: str) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("name", ["epochs.py", "last_month.py", "simulator.py"])
+needs_constraints = pytest.mark.skipif(
+    not hasattr(optuna.Trial, "set_constraint"), reason="Optuna 5 has `Trial.set_constraint`"
+)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "epochs.py",
+        "last_month.py",
+        "simulator.py",
+        pytest.param("constraint.py", marks=needs_constraints),
+    ],
+)
 def test_an_example_recommends_what_it_has_observed(name: str) -> None:
     output = run(name, "--short")
     values = [float(v) for v in re.findall(r"^trial.* value (\S+) ", output, re.MULTILINE)]
@@ -36,6 +49,15 @@ def test_an_example_recommends_what_it_has_observed(name: str) -> None:
     assert sum(int(queries) for queries, _, _ in shares) == len(values)
     assert sum(float(spent) for _, spent, _ in shares) == pytest.approx(float(cost), abs=0.05)
     assert sum(float(share) for _, _, share in shares) == pytest.approx(100.0, abs=0.5)
+
+
+@needs_constraints
+def test_what_a_constraint_forbids_is_not_recommended() -> None:
+    output = run("constraint.py", "--short")
+    ((kelvin, said),) = re.findall(r"^Its hot spot has (\S+) K \((\w+),", output, re.MULTILINE)
+    assert said == "feasible"
+    assert float(kelvin) <= 385.0
+    assert re.search(r"^Trials that got too hot: [1-9]", output, re.MULTILINE)
 
 
 def test_what_last_month_told_has_a_verdict() -> None:
