@@ -15,8 +15,8 @@ from optuna.trial import TrialState
 from optuna_misowild.gp.threads import single_blas_thread
 from optuna_misowild.methods import arguments
 from optuna_misowild.methods.base import Proposal
-from optuna_misowild.methods.unobserved import is_asked
-from optuna_misowild.methods.unobserved import nearest_unasked
+from optuna_misowild.methods.unobserved import is_observed
+from optuna_misowild.methods.unobserved import nearest_unobserved
 from optuna_misowild.model import Model
 from optuna_misowild.optim.latin_hypercube import latin_hypercube_coordinate
 from optuna_misowild.study import attributes
@@ -32,7 +32,7 @@ from optuna_misowild.study.space import decode
 from optuna_misowild.study.space import encode
 from optuna_misowild.study.space import encode_known
 from optuna_misowild.study.space import from_unit
-from optuna_misowild.study.warnings import Advice
+from optuna_misowild.study.warnings import Warnings
 
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class MethodSampler(BaseSampler):
             "warn_independent_sampling", warn_independent_sampling
         )
         self._seed = None if seed is None else arguments.integer("seed", seed, least=0)
-        self._advice = Advice(
+        self._warnings = Warnings(
             type(self).__name__, self._settings, self._method, self._n_startup_trials
         )
 
@@ -151,7 +151,7 @@ class MethodSampler(BaseSampler):
             u = self._coordinate(study, param_name, source, slot[1])
             return from_unit(param_distribution, u)
         if self._warn_independent_sampling:
-            self._advice.independent_sampling(study, trial, param_name)
+            self._warnings.independent_sampling(study, trial, param_name)
         if self._independent_sampler is not None:
             return self._independent_sampler.sample_independent(
                 study, trial, param_name, param_distribution
@@ -174,7 +174,7 @@ class MethodSampler(BaseSampler):
         with _kept(trial, "Recording the source and the cost of"):
             self._record(study, trial)
         with _kept(trial, "Looking for likely mistakes in"):
-            self._advice.after_trial(study, trial, state)
+            self._warnings.after_trial(study, trial, state)
 
     def _record(self, study: Study, trial: FrozenTrial) -> None:
         cost_attr = self._settings.cost_attr
@@ -214,7 +214,7 @@ class MethodSampler(BaseSampler):
             # Not while waiting for storage or other workers: the limit is the whole process's.
             with single_blas_thread():
                 if revision == 0:
-                    self._advice.before_suggestion(view)
+                    self._warnings.before_suggestion(view)
                 slot = self._design_slot(view, fixed)
             if slot is not None:
                 # Through `sample_independent`, parameter by parameter: not all are known yet.
@@ -244,7 +244,7 @@ class MethodSampler(BaseSampler):
 
         def new_row(source: int, row: int) -> int | None:
             """Return the row, or a further one where that would repeat a query; None if all do."""
-            least = max(int(observations.row.max(initial=-1)) + 1, self._n_startup_trials)
+            least = max(int(observations.design_row.max(initial=-1)) + 1, self._n_startup_trials)
             further = range(least, least + _MAX_ROWS)
             return next((r for r in (row, *further) if is_new(source, r)), None)
 
@@ -266,7 +266,7 @@ class MethodSampler(BaseSampler):
             return None
         # Nothing to build a model on, and nothing left to do until there is: one more location
         # of the (preferred) source.
-        taken = observations.row[observations.source == allowed[0]]
+        taken = observations.design_row[observations.source == allowed[0]]
         row = new_row(
             allowed[0], max(int(taken.max(initial=-1)) + 1, self._n_startup_trials) + ahead
         )
@@ -294,7 +294,7 @@ class MethodSampler(BaseSampler):
         if slot in wanted or not wanted:
             return slot
         if trial.params:
-            at_row = seen.source[seen.row == slot[1]]
+            at_row = seen.source[seen.design_row == slot[1]]
             slot = next(((s, slot[1]) for s, _ in wanted if s not in at_row), slot)
         else:
             self._choose(study, trial, {}, source_distribution)
@@ -313,9 +313,9 @@ class MethodSampler(BaseSampler):
         """
         if not view.space and not view.has_only_sources:
             return lambda source, row: True
-        X, sources = view.asked()
+        X, sources = view.observed()
         return lambda source, row: (
-            not is_asked(self._location(view, fixed, source, row), source, X, sources)
+            not is_observed(self._location(view, fixed, source, row), source, X, sources)
         )
 
     def _location(
@@ -353,8 +353,8 @@ class MethodSampler(BaseSampler):
         else:  # The others always chose the same: keep out of their way.
             x = np.where(np.isnan(location), rng.random(len(location)), location)
             proposal = Proposal(allowed[0], np.where(np.isnan(location), view.domain.snap(x), x))
-        return nearest_unasked(
-            proposal, *view.asked(), view.domain, fixed=location, allowed=allowed, rng=rng
+        return nearest_unobserved(
+            proposal, *view.observed(), view.domain, fixed=location, allowed=allowed, rng=rng
         )
 
     def _params(
@@ -426,7 +426,7 @@ class MethodSampler(BaseSampler):
             )
         with single_blas_thread():
             fitted = self._method.fit(view.observations, view.domain)
-        return Model(fitted, view.space, view.sources, view.observations.unit)
+        return Model(fitted, view.space, view.sources)
 
 
 def _require_one_objective(study: Study) -> None:

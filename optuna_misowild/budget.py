@@ -18,10 +18,12 @@ from optuna_misowild.study.attributes import logger
 from optuna_misowild.study.clock import age
 from optuna_misowild.study.costs import malformed_cost
 from optuna_misowild.study.costs import paid
-from optuna_misowild.study.design_budget import ended_early
-from optuna_misowild.study.once import OncePerStudy
 from optuna_misowild.study.snapshot import Settings
 from optuna_misowild.study.snapshot import StudyView
+from optuna_misowild.study.warnings import OncePerStudy
+from optuna_misowild.study.warnings import rest_of_design
+from optuna_misowild.study.warnings import unit_of
+from optuna_misowild.study.warnings import what_is_left
 from optuna_misowild.study_sampler import cost_attr_of
 from optuna_misowild.study_sampler import own_sampler_of
 from optuna_misowild.study_sampler import sampler_of
@@ -147,9 +149,17 @@ class CostBudgetCallback:
         if sampler is None or self._once.is_said(study, "early end"):
             return
         view = StudyView(study, self._settings(study))
-        said = ended_early(view, sampler.method, sampler.n_startup_trials, self._budget)
-        if said is not None and self._once.first(study, "early end"):
-            logger.warning(said)
+        n_left, rest = rest_of_design(view, sampler.method, sampler.n_startup_trials)
+        if not n_left or not self._once.first(study, "early end"):
+            return
+        n_paid = sum(math.isfinite(cost) for cost in paid(view.trials, view.cost_attr))
+        running = "" if view.spent >= self._budget else ", with what is running the rest"
+        logger.warning(
+            f"The budget of {self._budget:g} was spent before the initial design was through: "
+            f"{n_paid} {'trial has' if n_paid == 1 else 'trials have'} cost {view.spent:.4g}"
+            f"{running}, and {what_is_left(n_left, rest)}. What has been found is no more than a "
+            f"point of that design. A budget is in {unit_of(view)}."
+        )
 
     def _warn_other_cost_attr(self, study: Study) -> None:
         """Warn if no trial has the attribute that is to hold the costs, but another does."""
@@ -206,7 +216,7 @@ class CostBudgetCallback:
 def _running(view: StudyView) -> list[FrozenTrial]:
     """Return the trials that are running and have a worker."""
     running = [trial for trial in view.trials if trial.state == TrialState.RUNNING]
-    return [trial for trial in running if trial.number not in view.lost]
+    return [trial for trial in running if trial.number not in view.stale]
 
 
 def _elapsed(view: StudyView) -> float:

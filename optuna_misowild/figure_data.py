@@ -162,7 +162,7 @@ class FigureData:
             rows = rows[seen.source[rows] == 0]
         fitted = clip_outliers(seen.y[rows], seen.source[rows])
         moved = fitted < seen.y[rows]
-        values = self.sign * seen.unit * fitted[moved]
+        values = self.sign * fitted[moved]
         return dict(zip(seen.trial[rows[moved]].tolist(), values.tolist(), strict=True))
 
     # What was fitted.

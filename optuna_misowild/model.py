@@ -47,12 +47,10 @@ class Model:
         fitted: FittedModel,
         space: Mapping[str, BaseDistribution],
         sources: Sources,
-        unit: float = 1.0,
     ) -> None:
         self._fitted = fitted
         self._space = space
         self._sources = sources
-        self._unit = unit  # What the fitted model measures objective values in.
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):  # Not set yet, while it is being unpickled.
@@ -61,7 +59,7 @@ class Model:
 
     def predict(self, params: Any, source: Any = FIRST) -> Any:
         """Return the mean and the standard deviation of a source's objective."""
-        return self._ask(self._fitted.predict, params, source, self._unit)
+        return self._ask(self._fitted.predict, params, source)
 
     def predict_cost(self, params: Any, source: Any = FIRST) -> Any:
         """Return the mean and the standard deviation of a source's query cost."""
@@ -73,15 +71,13 @@ class Model:
         The robust method: mean and standard deviation of δ_s. The paper's: η between the AGP
         and the model of the source. Cost-cooling, which has one source: 0.
         """
-        return self._ask(self._fitted.discrepancy, params, source, self._unit)
+        return self._ask(self._fitted.discrepancy, params, source)
 
     def acquisition(self, params: Any, source: Any = FIRST) -> Any:
         """Return the acquisition of querying a source: the larger, the sooner it is asked."""
         return self._ask(self._fitted.acquisition, params, source)
 
-    def _ask(
-        self, function: Callable[..., Any], params: Any, source: Any, unit: float = 1.0
-    ) -> Any:
+    def _ask(self, function: Callable[..., Any], params: Any, source: Any) -> Any:
         many = not isinstance(params, Mapping)
         X = self._locations(params if many else [params])
         is_choice = any(choice is None for choice in self._sources.choices)
@@ -98,11 +94,6 @@ class Model:
         else:
             index = self._sources.index_of(source)
         result = function(X, index)
-        if unit != 1.0:
-            parts = [
-                unit * values for values in (result if isinstance(result, tuple) else [result])
-            ]
-            result = tuple(parts) if isinstance(result, tuple) else parts[0]
         if many:
             return result
         if isinstance(result, tuple):

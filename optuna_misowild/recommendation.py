@@ -105,12 +105,12 @@ def recommend_from(sampler: MethodSampler, view: StudyView) -> Recommendation:
     trial = next(t for t in view.trials if t.number == number)
     sign = -1.0 if view.study.direction == StudyDirection.MAXIMIZE else 1.0
     assert trial.value is not None
-    mean = sign * incumbent.mean * seen.unit
+    mean = sign * incumbent.mean
     return Recommendation(
         params={name: value for name, value in trial.params.items() if name != sources.name},
         source=sources.choices[view.observations.source[incumbent.index]],
         value=trial.value if incumbent.verified else mean,
-        std=incumbent.std * seen.unit,
+        std=incumbent.std,
         trial=trial,
         verified=incumbent.verified,
         mean=mean,

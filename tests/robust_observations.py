@@ -32,7 +32,7 @@ def observe(
         y=np.zeros(n) if y is None else np.array(y, dtype=float),
         cost=np.ones(n) if cost is None else np.array(cost, dtype=float),
         trial=np.arange(n),
-        row=np.full(n, -1) if row is None else np.array(row, dtype=int),
+        design_row=np.full(n, -1) if row is None else np.array(row, dtype=int),
         **others,
     )
 

@@ -44,7 +44,7 @@ def observations(
         "cost": np.where(is_pending, np.nan, [c for _, _, c in points]),
         "pending": is_pending,
         "trial": np.arange(n),
-        "row": np.full(n, -1),
+        "design_row": np.full(n, -1),
         "spent": sum(c for (_, _, c), wait in zip(points, is_pending, strict=True) if not wait),
     }
     return Observations(**{**arrays, **kwargs})
@@ -126,7 +126,7 @@ def of_design(y: list[float], extra: list[float] | None = None) -> Observations:
     extra = extra or []
     x = np.random.default_rng(0).random(len(y) + len(extra))
     points = [(float(u), v, 1.0) for u, v in zip(x, y + extra, strict=True)]
-    return observations(points, row=np.array([*range(len(y)), *[-1] * len(extra)]))
+    return observations(points, design_row=np.array([*range(len(y)), *[-1] * len(extra)]))
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,7 @@ def test_a_live_trial_of_a_worker_in_another_zone_is_not_lost(
     trials = study.get_trials(deepcopy=False)
     assert attributes.is_undecided(trials[new])
     assert StudyView(study, Settings()).observations.trial[-1] == number
-    assert not StudyView(study, Settings()).lost
+    assert not StudyView(study, Settings()).stale
     assert not CostBudgetCallback(600.0, running="elapsed").is_spent(study)
 
 

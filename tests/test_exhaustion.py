@@ -8,8 +8,8 @@ import pytest
 
 from optuna_misowild.methods.base import Proposal
 from optuna_misowild.methods.unobserved import _first_new
-from optuna_misowild.methods.unobserved import is_asked
-from optuna_misowild.methods.unobserved import nearest_unasked
+from optuna_misowild.methods.unobserved import is_observed
+from optuna_misowild.methods.unobserved import nearest_unobserved
 from optuna_misowild.optim.domain import Domain
 
 
@@ -27,7 +27,7 @@ def nearest(
     seed: int = 0,
 ) -> tuple[int, list[float]]:
     domain = Domain(grids, np.isin(np.arange(len(grids)), categorical))
-    found = nearest_unasked(
+    found = nearest_unobserved(
         proposal,
         np.array(X).reshape(len(X), len(grids)),
         np.array(sources),
@@ -123,7 +123,7 @@ def test_no_pair_of_points_is_compared_by_itself(monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize("offset", [0.0, 0.9e-9, 1.1e-9])
 def test_what_counts_as_the_same_is_the_same_for_one_point_and_for_many(offset: float) -> None:
     x = np.array([1 / 6 + offset])
-    one = is_asked(x, 0, THREE[:1, None], np.zeros(1, dtype=int))
+    one = is_observed(x, 0, THREE[:1, None], np.zeros(1, dtype=int))
     new = _first_new(np.array([x, THREE[1:2]]), THREE[:1, None])
     assert new == (1 if one else 0)
 

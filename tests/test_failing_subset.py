@@ -68,7 +68,7 @@ def test_a_row_that_failed_on_one_source_is_free_on_the_others(method: Any, n_ro
         cost=np.full(2, 0.1),
         pending=np.zeros(2, dtype=bool),
         trial=np.arange(2),
-        row=np.arange(2),
+        design_row=np.arange(2),
         n_sources=2,
         queryable=(0, 1),
         spent=0.2,

@@ -45,7 +45,7 @@ def test_any_values_can_be_fitted(n, scale, kind, prior, mean):
     gp = fit(X, y, ard=prior is not None, prior=prior, mean=mean)
     p = gp.posterior(points(), gradient=True)
     results = [*gp.predict(X), p.d_mean, p.d_variance, *gp.leave_one_out()]
-    results += [gp.covariance(X, points()), gp.amplitude, gp.noise, gp.mean]
+    results += [gp.amplitude, gp.noise, gp.mean]
     assert all(np.all(np.isfinite(values)) for values in results)
     assert np.all(gp.predict(X)[1] >= 0.0)
     assert math.isfinite(gp.log_marginal_likelihood())

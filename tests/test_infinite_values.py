@@ -12,6 +12,8 @@ import pytest
 from optuna_misowild import CarboCoolingSampler
 from optuna_misowild import MisoWildSampler
 from optuna_misowild import recommend
+from optuna_misowild.study.snapshot import Settings
+from optuna_misowild.study.snapshot import StudyView
 
 
 DISTRIBUTIONS = {
@@ -62,3 +64,11 @@ def test_where_the_preferred_source_has_diverged_the_best_of_another_is_to_be_ve
 def test_where_everything_has_diverged_it_is_recommended_all_the_same(kind: str) -> None:
     best = recommend(study_of(kind, (0.1, "full", math.inf), (0.5, "full", math.inf)))
     assert best.value == math.inf and best.verified
+
+
+@pytest.mark.parametrize(("direction", "sign"), [("minimize", 1.0), ("maximize", -1.0)])
+def test_values_beyond_1e100_count_as_1e100(direction: str, sign: float) -> None:
+    values = [1e99, 1e101, -1e300, 1.7e308, -1.0]
+    queries = [(0.1 * i, "full", value) for i, value in enumerate(values)]
+    view = StudyView(study_of("robust", *queries, direction=direction), Settings())
+    assert (sign * view.observations.y).tolist() == [1e99, 1e100, -1e100, 1e100, -1.0]

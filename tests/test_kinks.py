@@ -30,7 +30,7 @@ def observe(X: NDArray[np.float64], source: NDArray[np.int_]) -> Observations:
         cost=np.array(cost, dtype=float),
         pending=np.zeros(n, dtype=bool),
         trial=np.arange(n),
-        row=np.full(n, -1),
+        design_row=np.full(n, -1),
         n_sources=3,
         queryable=SOURCES,
     )

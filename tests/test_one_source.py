@@ -60,8 +60,6 @@ def test_posterior_is_that_of_scikit_learn(nu, noise):
     ours_mean, ours_variance = gp.predict(X)
     np.testing.assert_allclose(ours_mean, gp.mean + mean, rtol=1e-8)
     np.testing.assert_allclose(ours_variance, deviation**2, rtol=1e-8)
-    _, covariance = scikit_learn(gp).predict(X, return_cov=True)
-    np.testing.assert_allclose(gp.covariance(X, X), covariance, atol=1e-8)
 
 
 @pytest.mark.parametrize("nu", [1.5, 2.5])
@@ -126,14 +124,6 @@ def test_variance_without_noise_is_not_negative():
     assert np.all((variance >= 0.0) & (variance < 1e-12))
 
 
-def test_covariance_of_different_locations():
-    gp = model(categorical=MIXED)
-    A, B = points(4), points(3, seed=2)
-    joint = gp.covariance(np.concatenate([A, B]), np.concatenate([A, B]))
-    np.testing.assert_allclose(gp.covariance(A, B), joint[:4, 4:], atol=1e-14)
-    np.testing.assert_allclose(np.diag(joint), gp.predict(np.concatenate([A, B]))[1], rtol=1e-9)
-
-
 def test_leave_one_out_is_leaving_one_out():
     gp = model(12)
     residual, variance = gp.leave_one_out()
@@ -164,7 +154,6 @@ def test_prior_without_data():
     assert not dmean.any()
     assert not dvariance.any()
     np.testing.assert_array_equal(gp.predict(X), [mean, variance])
-    np.testing.assert_allclose(np.diag(gp.covariance(X, X)), gp.amplitude)
     assert gp.log_marginal_likelihood() == 0.0
     assert [len(values) for values in gp.leave_one_out()] == [0, 0]
     filled = gp.condition(model().X, model().y)

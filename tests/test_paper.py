@@ -33,7 +33,7 @@ def observations(
         "cost": np.ones(n),
         "pending": np.zeros(n, dtype=bool),
         "trial": 100 + np.arange(n),
-        "row": np.full(n, -1),
+        "design_row": np.full(n, -1),
         "n_sources": n_sources,
         "queryable": tuple(range(n_sources)),
     }
@@ -293,7 +293,7 @@ def test_initial_design_asks_every_source_at_every_row() -> None:
     # and so does not one that has failed.
     seen = observations(
         [(0, 0.1, 1.0), (1, 0.1, np.nan), (2, 0.1, np.nan), (2, 0.7, 1.0), (0, 0.3, np.nan)],
-        row=np.array([0, 0, 0, -1, -1]),
+        design_row=np.array([0, 0, 0, -1, -1]),
         pending=np.array([False, True, False, False, False]),
         n_sources=3,
     )
@@ -304,8 +304,8 @@ def test_initial_design_asks_every_source_at_every_row() -> None:
 
 def test_an_enqueued_trial_that_is_running_counts_in_place_of_a_row() -> None:
     seen = observations(
-        [(0, 0.1, np.nan)], row=np.array([-1]), pending=np.array([True]), n_sources=1
+        [(0, 0.1, np.nan)], design_row=np.array([-1]), pending=np.array([True]), n_sources=1
     )
     assert seen.missing_rows(0, 3) == [0, 1]
-    failed = observations([(0, 0.1, np.nan)], row=np.array([-1]), n_sources=1)
+    failed = observations([(0, 0.1, np.nan)], design_row=np.array([-1]), n_sources=1)
     assert failed.missing_rows(0, 3) == [0, 1, 2]

@@ -25,9 +25,9 @@ def never(*args: Any, **kwargs: Any) -> bool:
     return False
 
 
-def work(url: str, barrier: Any, turns: bool) -> None:
+def work(url: str, barrier: Any, resolved: bool) -> None:
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    if not turns:
+    if not resolved:
         base_sampler.must_give_way = never
     study = optuna.load_study(
         study_name="s", storage=open_storage(url), sampler=MisoWildSampler(seed=0)
@@ -42,12 +42,12 @@ def work(url: str, barrier: Any, turns: bool) -> None:
         study.tell(trial, (n - 4.0) ** 2 + n % 3)
 
 
-def queries(url: str, *, turns: bool) -> list[tuple[str, int]]:
+def queries(url: str, *, resolved: bool) -> list[tuple[str, int]]:
     """Return what the workers have asked, in a study of their own."""
     study = optuna.create_study(study_name="s", storage=open_storage(url))
     barrier = processes.Barrier(N_WORKERS)
     workers = [
-        processes.Process(target=work, args=(url, barrier, turns)) for _ in range(N_WORKERS)
+        processes.Process(target=work, args=(url, barrier, resolved)) for _ in range(N_WORKERS)
     ]
     for worker in workers:
         worker.start()
@@ -60,12 +60,12 @@ def queries(url: str, *, turns: bool) -> list[tuple[str, int]]:
 @pytest.mark.parametrize("kind", KINDS)
 def test_processes_that_ask_at_once_ask_different_things(kind: str, tmp_path: Path) -> None:
     with url_of(kind, tmp_path) as url:
-        asked = queries(url, turns=True)
+        asked = queries(url, resolved=True)
     assert len(set(asked)) == len(asked) == N_WORKERS * N_ROUNDS
 
 
-def test_without_the_turns_they_would_ask_the_same(tmp_path: Path) -> None:
+def test_where_no_conflict_is_resolved_they_would_ask_the_same(tmp_path: Path) -> None:
     # What the test above can tell.
     with url_of("journal", tmp_path) as url:
-        asked = queries(url, turns=False)
+        asked = queries(url, resolved=False)
     assert len(set(asked)) < len(asked)

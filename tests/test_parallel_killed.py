@@ -119,7 +119,7 @@ def test_a_study_whose_workers_are_killed_goes_on_where_it_was(
         assert len(killed) == len(PLACES)
         assert sorted(len(t.params) for t in killed) == [0, 0, 0, 2, 2]
         deadline = time.monotonic() + 120.0
-        while StudyView(study, Settings()).lost != {t.number for t in killed}:
+        while StudyView(study, Settings()).stale != {t.number for t in killed}:
             assert time.monotonic() < deadline
             time.sleep(0.1)
         view = StudyView(study, Settings())

@@ -267,7 +267,7 @@ def test_a_trial_without_a_source_has_taken_the_slot_that_it_claimed() -> None:
         )
     )
     slots = observe(study, space={}, by_slot=True)
-    assert (slots.source.tolist(), slots.row.tolist()) == ([1], [3])
+    assert (slots.source.tolist(), slots.design_row.tolist()) == ([1], [3])
     # Its value would be that of a full evaluation.
     assert observe(study).source.tolist() == [0]
 

@@ -114,7 +114,7 @@ def test_pending_query_keeps_others_away() -> None:
             cost=np.append(observations.cost, np.nan),
             pending=np.arange(n + 1) >= 24,
             trial=np.arange(n + 1),
-            row=np.full(n + 1, -1),
+            design_row=np.full(n + 1, -1),
             failed=np.zeros(n + 1, dtype=bool),
             constraints=np.empty((n + 1, 0)),
         )

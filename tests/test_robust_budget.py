@@ -17,6 +17,7 @@ from optuna_misowild.methods.base import Observations
 from optuna_misowild.methods.base import Proposal
 from optuna_misowild.methods.robust import RobustMethod
 from optuna_misowild.methods.robust.model import RobustAcquisition
+from optuna_misowild.methods.spending import SpendingLimit
 from optuna_misowild.optim.domain import Domain
 
 
@@ -125,22 +126,22 @@ def test_costs_of_running_trials_are_not_left() -> None:
     y = np.where(running, np.nan, observations.y)
     paid = observations.spent - observations.cost[running][0]
     pending = replace(observations, cost=cost, y=y, pending=running, spent=paid)
-    assert METHOD.fit(observations, LINE).left == pytest.approx(10.0)
-    assert METHOD.fit(pending, LINE).left == pytest.approx(10.0, rel=0.05)
+    assert METHOD.fit(observations, LINE).limit.cost == pytest.approx(10.0)
+    assert METHOD.fit(pending, LINE).limit.cost == pytest.approx(10.0, rel=0.05)
     # Without a budget, or if it is spent.
     for left in (None, 0.0, -1.0):
-        assert METHOD.fit(dear_to_the_right(left), LINE).left == np.inf
-    assert METHOD.fit(dear_to_the_right(1.1), LINE).left == pytest.approx(1.1)
+        assert METHOD.fit(dear_to_the_right(left), LINE).limit.cost == np.inf
+    assert METHOD.fit(dear_to_the_right(1.1), LINE).limit.cost == pytest.approx(1.1)
     # Running trials alone do not make cost no criterion, however much they will cost.
     for left in (0.0, -1.0, -5.0):
         beyond = replace(pending, budget=observations.spent + left)
-        assert 1.0 < METHOD.fit(beyond, LINE).left < 3.0
+        assert 0.1 < METHOD.fit(beyond, LINE).limit.cost < 3.0
 
 
 def test_where_nothing_can_be_paid_the_budget_is_exceeded_by_no_more_than_is_usual() -> None:
     observations = dear_to_the_right(0.05)
     usual = np.median(observations.cost[observations.source == 0])
-    assert METHOD.fit(observations, LINE).left == pytest.approx(usual, rel=0.05)
+    assert METHOD.fit(observations, LINE).limit.cost == pytest.approx(usual, rel=0.05)
     proposal = METHOD.propose(observations, LINE, rng=np.random.default_rng(0), sources=[0])
     assert cost_of(proposal) < 1.05 * usual  # Better ones are dearer.
 
@@ -174,7 +175,7 @@ def test_gates_do_not_ask_for_what_cannot_be_paid() -> None:
         model = METHOD.fit(observations, LINE)
         x = METHOD.explore(observations, LINE, model, rng=rng)
         assert x is not None and np.exp(3.0 * x[0]) < 3.3
-    poor = replace(model, left=0.05)
+    poor = replace(model, limit=SpendingLimit(0.05))
     assert METHOD.explore(observations, LINE, poor, rng=rng) is None
 
 

@@ -98,7 +98,7 @@ def test_cheap_source_is_queried_at_other_rows_while_its_share_lasts() -> None:
 
 
 def replace_last(observations: Observations, new: tuple[int, int, float]) -> Observations:
-    old = list(zip(observations.source, observations.row, observations.cost, strict=True))
+    old = list(zip(observations.source, observations.design_row, observations.cost, strict=True))
     return design_of([*old, new], observations.n_sources)
 
 
@@ -190,7 +190,7 @@ def test_only_the_design_tells_of_a_plateau() -> None:
     # Later queries come back to the lowest value because the method searches there.
     after = on_rows(8, [1.0, 0.9, 0.8, 0.7, 0.5, 0.5, 0.5, 0.5])
     assert pairs(after) != []
-    after.row[(after.source == 1) & (after.row > 4)] = -1
+    after.design_row[(after.source == 1) & (after.design_row > 4)] = -1
     assert pairs(after) == []
 
 

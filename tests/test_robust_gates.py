@@ -128,7 +128,7 @@ def test_pending_queries_are_paid_for_in_advance() -> None:
 def test_initial_design_does_not_make_the_preferred_source_due() -> None:
     observations, model = after_queries(12, cost=0.1)
     assert METHOD.is_due(observations, model)
-    assert not METHOD.is_due(replace(observations, row=np.arange(17)), model)
+    assert not METHOD.is_due(replace(observations, design_row=np.arange(17)), model)
 
 
 def creeping(last: Any, y: Any, **others: Any) -> Observations:

@@ -26,7 +26,7 @@ def better_and_dearer(n: int, left: float) -> Observations:
 @pytest.fixture
 def _old_maximum(monkeypatch: pytest.MonkeyPatch) -> None:
     def found(acquisition: Any, *args: Any, **kwargs: Any) -> Maximum:
-        affordable = acquisition.model.left > 2.0
+        affordable = acquisition.model.limit.cost > 2.0
         return Maximum(0, np.zeros(1), 1.0 if affordable else -np.inf)
 
     monkeypatch.setattr("optuna_misowild.methods.robust.method.maximize", found)

@@ -137,6 +137,10 @@ def enormous(x: float, number: int) -> float:
     return 1e30 if number % 4 == 0 else x
 
 
+def overflowing(x: float, number: int) -> float:
+    return (-1.0) ** number * 1e300 if number % 4 == 0 else 1e160 * x
+
+
 def tiny(x: float, number: int) -> float:
     return 1e-300 * x
 
@@ -156,7 +160,7 @@ def pruned(x: float, number: int) -> float:
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize(
     "values",
-    [nan, infinite, constant, enormous, tiny, fails, pruned],
+    [nan, infinite, constant, enormous, overflowing, tiny, fails, pruned],
     ids=lambda function: function.__name__,
 )
 @pytest.mark.filterwarnings("error:.*:RuntimeWarning")

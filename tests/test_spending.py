@@ -21,6 +21,7 @@ from optuna_misowild.methods.base import Method
 from optuna_misowild.methods.base import Observations
 from optuna_misowild.methods.carbo import CostCooling
 from optuna_misowild.methods.robust import RobustMethod
+from optuna_misowild.methods.spending import SpendingLimit
 from optuna_misowild.methods.spending import payable_first
 from optuna_misowild.methods.spending import spending_limit
 from optuna_misowild.optim.domain import Domain
@@ -39,17 +40,31 @@ def spent(amount: float, budget: float | None = 100.0) -> Observations:
         (98.5, 0.0, 10.0),  # Less than anything costs: a typical query exceeds the budget,
         (58.5, 40.0, 10.0),  # whoever has the rest,
         (60.0, 44.0, 6.0),  # and all that exceed it together cost no more than it.
-        (60.0, 49.0, 2.2),  # Then what is about as cheap as can be.
-        (60.0, 1e6, 2.2),
+        (60.0, 49.8, 0.55),  # Then what is about as cheap as can be, of any source.
+        (60.0, 1e6, 0.55),
         (100.0, 0.0, math.inf),  # It is spent, and the study goes on.
         (120.0, 30.0, math.inf),
     ],
 )
 def test_the_spending_limit_by_hand(finished: float, pending: float, limit: float) -> None:
-    asked = np.array([2.0, 10.0, 30.0])
-    assert spending_limit(spent(finished), pending, asked) == pytest.approx(limit)
-    assert spending_limit(spent(finished, None), pending, asked) == math.inf
-    assert spending_limit(spent(finished), pending, asked[:0]) == math.inf
+    preferred = np.array([2.0, 10.0, 30.0])
+
+    def found(seen: Observations, pending: float, preferred: np.ndarray) -> SpendingLimit:
+        return spending_limit(seen, pending, preferred=preferred, cheapest=0.5)
+
+    assert found(spent(finished), pending, preferred).cost == pytest.approx(limit)
+    # Only what exceeds the budget leaves nothing for the preferred source.
+    assert found(spent(finished), pending, preferred).reserves == (
+        finished >= 100.0 or finished + pending <= 100.0
+    )
+    assert found(spent(finished, None), pending, preferred).cost == math.inf
+    assert found(spent(finished), pending, preferred[:0]).cost == math.inf
+    # Those that have begun and not chosen yet count as typical queries.
+    if pending >= 10.0:
+        undecided = replace(spent(finished), n_undecided=1)
+        assert found(undecided, pending - 10.0, preferred) == found(
+            spent(finished), pending, preferred
+        )
 
 
 def test_a_row_that_cannot_be_paid_waits_for_those_that_can() -> None:
@@ -83,7 +98,7 @@ def test_what_can_be_paid_is_found_in_a_small_part_of_the_space(method: Method) 
     observations = observe(X, [0] * 40, -X.sum(axis=1), cost, spent=1e4, budget=1e4 + 1.6)
     domain = Domain.continuous(6)
     model = method.fit(observations, domain)
-    assert model.left == pytest.approx(1.6)
+    assert model.limit.cost == pytest.approx(1.6)
     for seed in range(3):
         x = method.propose(observations, domain, rng=np.random.default_rng(seed)).x
         assert np.exp(6.0 * x.mean()) < 1.8

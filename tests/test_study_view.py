@@ -27,8 +27,8 @@ def test_each_trial_is_read_once_per_suggestion(
         n_read[trial.number] += 1
         return original(trial, *args)
 
-    original = attributes.is_silent
-    monkeypatch.setattr(attributes, "is_silent", counted)
+    original = attributes.has_no_query
+    monkeypatch.setattr(attributes, "has_no_query", counted)
     toy(study.ask())
     assert "misowild:row" not in study.trials[-1].system_attrs
     assert n_read == Counter(range(14))

@@ -263,17 +263,6 @@ class MultiSourceGP:
         """Return the mean of f_1 alone at X (m, d), shape (m,); far cheaper than the variance."""
         return self.means(X)[0][:, 0]
 
-    def covariance(self, A: Array, B: Array) -> Array:
-        """Return the posterior covariance of f_1(A) and f_1(B), A (m, d) and B (k, d): (m, k)."""
-        h = self.hyperparameters
-        r2 = scaled_squared_distance(A, B, h.length_scale, self.categorical)
-        half_a, half_b = (
-            self._shared_covariance(self._squared_distance(X))[0] @ self._inverse_factor.T
-            for X in (A, B)
-        )
-        covariance: Array = h.amplitude * matern_correlation(r2, self.nu) - half_a @ half_b.T
-        return self.scale**2 * covariance
-
     def log_marginal_likelihood(self) -> float:
         """Return log p(y | X); Rasmussen and Williams (2006), eq. 2.30."""
         misfit = self._targets @ self._weights

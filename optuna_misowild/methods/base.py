@@ -38,15 +38,15 @@ class Observations:
         cost: Query costs, shape (n,); NaN where unknown.
         pending: Whether the trial is still running, shape (n,).
         trial: Trial numbers, shape (n,).
-        row: Row of the initial design that the trial holds, shape (n,); −1 for none.
+        design_row: Row of the initial design that the trial holds, shape (n,); −1 for none.
         n_sources: Number of sources, S.
         queryable: The sources that may be queried (the others are read only).
         spent: Total cost of the study so far, including trials that have no row here.
         budget: The total cost that may be spent, τ, or None.
         initial_spent: Cost of the initial design, τ_init.
+        n_undecided: How many trials have begun before the one that asks and not chosen yet.
         n_imported: Number of rows, the first ones, whose trials ran in another study: they inform
             the models, but say nothing of how this study goes on.
-        unit: What ``y`` is measured in: 1, unless values are so large that squares overflow.
         failed: Whether the trial failed, shape (n,), which is evidence that a query there fails:
             such a row has no value and is not pending. Pruned trials have not failed. By default
             none has.
@@ -60,14 +60,14 @@ class Observations:
     cost: NDArray[np.float64]
     pending: NDArray[np.bool_]
     trial: NDArray[np.int_]
-    row: NDArray[np.int_]
+    design_row: NDArray[np.int_]
     n_sources: int = 1
     queryable: tuple[int, ...] = (0,)
     spent: float = 0.0
     budget: float | None = None
     initial_spent: float = 0.0
+    n_undecided: int = 0
     n_imported: int = 0
-    unit: float = 1.0
     failed: NDArray[np.bool_] = None  # type: ignore[assignment]  # As many as there are rows.
     constraints: NDArray[np.float64] = None  # type: ignore[assignment]
 
@@ -112,8 +112,8 @@ class Observations:
         earlier study) count in the place of a row, unless they have failed.
         """
         here = self.source == source
-        taken = set(self.row[here & (self.row >= 0)])
-        n_given = int((here & (self.row < 0) & (self.has_value | self.pending)).sum())
+        taken = set(self.design_row[here & (self.design_row >= 0)])
+        n_given = int((here & (self.design_row < 0) & (self.has_value | self.pending)).sum())
         free = [row for row in range(n_rows) if row not in taken]
         return free[: max(n_rows - len(taken) - n_given, 0)]
 

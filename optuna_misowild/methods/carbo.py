@@ -28,6 +28,7 @@ from optuna_misowild.methods.feasibility import LOG_HALF
 from optuna_misowild.methods.feasibility import fit_feasibility
 from optuna_misowild.methods.feasibility import log_probability
 from optuna_misowild.methods.outliers import clip_outliers
+from optuna_misowild.methods.spending import SpendingLimit
 from optuna_misowild.methods.spending import best_payable
 from optuna_misowild.methods.spending import spending_limit
 from optuna_misowild.optim.acquisition import Field
@@ -160,7 +161,12 @@ class CostCooling:
                 if self.alpha is None
                 else self.alpha
             ),
-            left=spending_limit(observations, pending_cost, log_cost.median(X[valued])),
+            limit=spending_limit(
+                observations,
+                pending_cost,
+                preferred=log_cost.median(X[valued]),
+                cheapest=float(log_cost.median(X[valued]).min(initial=np.inf)),
+            ),
             feasibility=feasibility,
         )
 
@@ -194,9 +200,9 @@ class CostCooling:
         best_first = valued[np.lexsort((observations.y[valued], ~observations.feasible[valued]))]
         asked = observations.X[best_first]
 
-        def find(left: float, starts: NDArray[np.float64]) -> Maximum:
+        def find(limit: SpendingLimit, starts: NDArray[np.float64]) -> Maximum:
             return maximize(
-                _Acquisition(replace(model, left=left)),
+                _Acquisition(replace(model, limit=limit)),
                 domain,
                 rng=rng,
                 starts=starts,
@@ -205,15 +211,16 @@ class CostCooling:
                 avoid={0: queried} if np.isfinite(domain.size) else None,
             )
 
-        found, left = best_payable(
+        found, limit = best_payable(
             find,
-            model.left,
+            model.limit,
             starts=asked[:8],
-            cheapest=asked[np.argsort(model.cost.gp.predict_mean(asked))[:1]],
+            queried=asked,
+            cost=model.cost.median(asked),
         )
         x = found.x
         if (distances(x[None], queried, domain.categorical) < self.min_distance).any():
-            exclusions = replace(model, left=left).is_excluded, model.is_unlikely
+            exclusions = replace(model, limit=limit).is_excluded, model.is_unlikely
             x = least_known(
                 model.objective, 0, queried, domain, rng=rng, fixed=fixed, exclusions=exclusions
             )
@@ -291,7 +298,7 @@ class CostCoolingModel:
         incumbent: The lowest feasible value observed there; inf if there is none.
         spent: τ_n, the cost so far, that of pending queries as predicted.
         alpha: α, the exponent of the cost.
-        left: What the next query may cost, see :func:`spending_limit`.
+        limit: What the next query may cost.
         feasibility: What is learnt of failures and constraints; None if there are none.
     """
 
@@ -300,7 +307,7 @@ class CostCoolingModel:
     incumbent: float
     spent: float
     alpha: float
-    left: float = np.inf
+    limit: SpendingLimit = SpendingLimit(np.inf)
     feasibility: Feasibility | None = None
 
     @property
@@ -335,9 +342,9 @@ class CostCoolingModel:
     def is_excluded(self, X: NDArray[np.float64], source: int) -> NDArray[np.bool_]:
         """Whether a query at X (m, d) is predicted to cost more than is left, shape (m,)."""
         _only_preferred(source)
-        if self.left == np.inf:
+        if self.limit.cost == np.inf:
             return np.zeros(len(X), dtype=bool)
-        excluded: NDArray[np.bool_] = self.cost.gp.predict_mean(X) > np.log(self.left)
+        excluded: NDArray[np.bool_] = self.cost.gp.predict_mean(X) > np.log(self.limit.cost)
         return excluded
 
     def discrepancy(self, X: NDArray[np.float64], source: int) -> NDArray[np.float64]:

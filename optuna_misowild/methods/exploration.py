@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 class Uncertainty(SourceAcquisition):
     """σ² of a model as an acquisition of one source; its maximum is that of σ.
 
+    It is relative to the prior's, so that squares of it do not overflow.
     Where ``is_excluded``, a function of X (m, d) and the source, says so, it is −inf.
     """
 
@@ -39,8 +40,8 @@ class Uncertainty(SourceAcquisition):
     def evaluate(
         self, X: NDArray[np.float64], sources: NDArray[np.int_], *, gradient: bool
     ) -> Field:
-        p = self.model.posterior(X, gradient=gradient)
-        variance = Field(p.variance[:, None], p.d_variance[:, None])
+        p, prior = self.model.posterior(X, gradient=gradient), self.model.amplitude
+        variance = Field(p.variance[:, None] / prior, p.d_variance[:, None] / prior)
         if self.is_excluded is None:
             return variance
         return variance.excluded(self.is_excluded(X, self.sources[0])[:, None])

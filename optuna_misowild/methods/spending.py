@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,58 +21,85 @@ if TYPE_CHECKING:
 _ABOUT = 1.1
 
 
-def spending_limit(
-    observations: Observations, pending_cost: float, asked: NDArray[np.float64]
-) -> float:
-    """Return what the next query may cost, in the unit of the costs; inf if cost is no criterion.
+class SpendingLimit(NamedTuple):
+    """What the next query may cost.
 
-    That is what finished and pending queries have left of the budget. Where it is less than any
+    Attributes:
+        cost: The limit, in the unit of the costs; inf if cost is no criterion.
+        reserves: Whether a query of another source must leave enough to query the preferred one
+            where it has been.
+    """
+
+    cost: float
+    reserves: bool = True
+
+
+def spending_limit(
+    observations: Observations,
+    pending_cost: float,
+    *,
+    preferred: NDArray[np.float64],
+    cheapest: float,
+) -> SpendingLimit:
+    """Return what the next query may cost.
+
+    That is the budget without what finished and pending queries cost. Where it is less than any
     query of the preferred source costs, the budget is exceeded by a typical one, the median, and
     by no more than that in all, whoever else is at it: who comes later pays about as little as can
-    be paid. Without a budget cost is no criterion, nor once finished queries have spent it and
-    the study goes on all the same.
+    be paid, on any source. Without a budget cost is no criterion, nor once finished queries have
+    spent it and the study goes on all the same.
 
     Args:
-        observations: The trials so far.
+        observations: The trials so far. Those that have begun and not chosen yet count as typical
+            queries.
         pending_cost: What those that are running will have cost, by prediction.
-        asked: Predicted costs of the preferred source where it has a value, shape (n,). While
+        preferred: Predicted costs of the preferred source where it has a value, shape (n,). While
             there are none, cost is no criterion yet.
+        cheapest: The lowest predicted cost of any source where it has been queried.
     """
     budget, spent = observations.budget, observations.spent
-    if budget is None or spent >= budget or not len(asked):
-        return np.inf
-    left, cheapest = budget - spent - pending_cost, float(asked.min())
-    if left >= cheapest:
-        return left
-    return max(float(np.median(asked)) + min(left, 0.0), _ABOUT * cheapest)
+    if budget is None or spent >= budget or not len(preferred):
+        return SpendingLimit(np.inf)
+    typical = float(np.median(preferred))
+    rest = budget - spent - pending_cost - observations.n_undecided * typical
+    if rest >= preferred.min():
+        return SpendingLimit(rest)
+    if rest >= 0.0:
+        return SpendingLimit(typical)
+    return SpendingLimit(max(typical + rest, _ABOUT * cheapest), reserves=False)
 
 
 def best_payable(
-    find: Callable[[float, NDArray[np.float64]], Maximum],
-    left: float,
+    find: Callable[[SpendingLimit, NDArray[np.float64]], Maximum],
+    limit: SpendingLimit,
     *,
     starts: NDArray[np.float64],
-    cheapest: NDArray[np.float64],
-) -> tuple[Maximum, float]:
-    """Return the best query that costs no more than is left, and the limit that it keeps.
+    queried: NDArray[np.float64],
+    cost: NDArray[np.float64],
+) -> tuple[Maximum, SpendingLimit]:
+    """Return the best query within a spending limit, and the limit that it keeps.
 
     What can be paid may be a small part of the space, around the cheapest location: it is looked
-    for there as well. Where nothing can be paid of what is fixed, the limit is lifted, inf.
+    for there as well. Of sources that all cost more, about the cheapest query is payable. Where
+    nothing is payable of what is fixed, the limit is lifted, inf.
 
     Args:
         find: Maximises an acquisition, given the limit and the starts, shape (k, d); the value is
             −inf if nothing can be paid.
-        left: The limit.
+        limit: The limit.
         starts: The promising locations, shape (k, d).
-        cheapest: Locations that can be paid, shape (k, d).
+        queried: All locations that have been queried, shape (n, d).
+        cost: The lowest predicted cost there of a source that may be chosen, shape (n,).
     """
-    found = find(left, starts)
-    if found.value == -np.inf and left < np.inf:
-        found = find(left, cheapest)
-    if found.value == -np.inf and left < np.inf:
-        left = np.inf
-        found = find(left, starts)
-    return found, left
+    if len(cost) and limit.cost < np.inf:
+        limit = limit._replace(cost=max(limit.cost, _ABOUT * float(cost.min())))
+    found = find(limit, starts)
+    if found.value == -np.inf and limit.cost < np.inf:
+        found = find(limit, queried[np.argsort(cost)[:1]])
+    if found.value == -np.inf and limit.cost < np.inf:
+        limit = SpendingLimit(np.inf)
+        found = find(limit, starts)
+    return found, limit
 
 
 def payable_first(

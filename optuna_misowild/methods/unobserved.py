@@ -1,4 +1,4 @@
-"""What has not been asked yet: in a space of few points, that may be little, or nothing."""
+"""What has not been observed yet: in a space of few points, that may be little, or nothing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _N_ENUMERATE = 2**12  # Of larger or continuous spaces, so many random points ar
 _BLOCK = 2**8
 
 
-def is_asked(
+def is_observed(
     x: NDArray[np.float64], source: int, X: NDArray[np.float64], sources: NDArray[np.int_]
 ) -> bool:
     """Return whether a query at x (d,) of a source is among those at X (n, d) of ``sources``.
@@ -34,7 +34,7 @@ def is_asked(
     return bool(((sources == source) & (np.abs(X - x) <= SAME_PLACE).all(axis=1)).any())
 
 
-def nearest_unasked(
+def nearest_unobserved(
     proposal: Proposal,
     X: NDArray[np.float64],
     sources: NDArray[np.int_],
@@ -44,7 +44,7 @@ def nearest_unasked(
     allowed: Sequence[int],
     rng: np.random.Generator,
 ) -> Proposal:
-    """Return a proposal, or what is left closest to it if it has been asked before.
+    """Return a proposal, or what is left closest to it if it has been observed before.
 
     On the same source if anything is left there, else on another one. Where nothing is left, it
     is the proposal itself.
@@ -58,7 +58,7 @@ def nearest_unasked(
         allowed: The sources that may be queried.
         rng: Source of randomness, for ties and for spaces that cannot be enumerated.
     """
-    if not is_asked(proposal.x, proposal.source, X, sources):
+    if not is_observed(proposal.x, proposal.source, X, sources):
         return proposal
     grids = [
         np.array([value]) if np.isfinite(value) else grid

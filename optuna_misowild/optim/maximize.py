@@ -24,7 +24,6 @@ from optuna_misowild.optim.slice import Slice
 if TYPE_CHECKING:
     from collections.abc import Callable
     from collections.abc import Mapping
-    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
 _APART = 0.1  # Places from which to climb on a source are this far apart, in units of √d.
 N_ENUMERATE = 2048  # Finite domains up to this size are searched exhaustively.
 FIRST_STEP = 0.1  # Length of the first step of a climb, in the unit cube.
+N_STARTS = 10  # Places from which to climb, or more: each source has one.
 N_SHORT = 12  # Evaluations of the climbs from every start,
 N_LONG = 50  # iterations of that from the best place that these have reached,
 N_ROUNDS = 20  # and alternations between it and line searches.
@@ -81,10 +81,8 @@ def maximize(
     rng: np.random.Generator,
     starts: NDArray[np.float64] | None = None,
     fixed: NDArray[np.float64] | None = None,
-    sources: Sequence[int] | None = None,
     avoid: Mapping[int, NDArray[np.float64]] | None = None,
     n_candidates: int = 1024,
-    n_polish: int = 10,
 ) -> Maximum:
     """Return the source and the location at which the acquisition is largest.
 
@@ -96,21 +94,14 @@ def maximize(
             taken too.
         fixed: Values that coordinates must have, NaN where they are free, shape (d,). They
             are taken as they are.
-        sources: The sources that may be chosen, all of the acquisition's by default.
         avoid: For some sources, locations (k, d) that are chosen only if nothing else is
             left, as in a finite space that is exhausted.
         n_candidates: Number of space-filling candidates, a power of two.
-        n_polish: Number of candidates from which to climb, or more: each source has one.
 
     Returns:
         The maximum. Where the acquisition excludes everything, this is a random location of
-        the domain on the first of the sources that may be chosen, with the value −inf.
+        the domain on the first of the sources, with the value −inf.
     """
-    allowed = acquisition.sources if sources is None else tuple(sources)
-    unknown = set(allowed) - set(acquisition.sources)
-    if unknown or not allowed:
-        raise ValueError(f"sources must be some of {acquisition.sources}, but got {sources!r}.")
-
     slice_ = Slice(domain, np.full(domain.d, np.nan) if fixed is None else fixed)
     is_small = slice_.size <= N_ENUMERATE
     if is_small:
@@ -119,14 +110,14 @@ def maximize(
         X = slice_.candidates(n_candidates, starts, rng)
 
     categorical = domain.categorical
-    target = _Restricted(acquisition, allowed, avoid or {}, categorical)
+    target = _Restricted(acquisition, avoid or {}, categorical)
     values = target.values(X)
     if avoid and values.max() == -np.inf:
-        target = _Restricted(acquisition, allowed, {}, categorical)
+        target = _Restricted(acquisition, {}, categorical)
         values = target.values(X)
     if is_small or values.max() == -np.inf:
         return _largest(target, X, values)
-    promising = _distinct_best(target, X, values, n_polish)
+    promising = _distinct_best(target, X, values, N_STARTS)
     climbed = _climb(target, slice_, promising, _climb_together, 1)
     # A place that is good for one source is often good for another.
     X = np.stack([maximum.x for maximum in climbed])
@@ -136,16 +127,18 @@ def maximize(
 
 @dataclass(frozen=True)
 class _Restricted:
-    """An acquisition on some of its sources, excluded where locations are to be avoided."""
+    """An acquisition, excluded where locations are to be avoided."""
 
     acquisition: Acquisition
-    sources: tuple[int, ...]
     avoid: Mapping[int, NDArray[np.float64]]
     categorical: NDArray[np.bool_]
 
+    @property
+    def sources(self) -> tuple[int, ...]:
+        return self.acquisition.sources
+
     def values(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
-        columns = [self.acquisition.sources.index(source) for source in self.sources]
-        values = self.acquisition.values(X)[:, columns]
+        values = self.acquisition.values(X)
         excluded = np.isnan(values)
         for column, source in enumerate(self.sources):
             excluded[:, column] |= self._is_avoided(X, source)

@@ -150,7 +150,7 @@ def _checksum(params: Mapping[str, Any]) -> int:
 
 
 def withdraw(study: Study, trial: FrozenTrial) -> None:
-    """Take back what a trial has announced, or has inherited from a lost one that it retries."""
+    """Take back what a trial has announced, or has inherited from a stale one that it retries."""
     attrs = optuna_private.stored_attrs(study, trial)
     for key in (_ROW_KEY, f"{_PARAMS_KEY}:0", _THINKING_KEY):
         if attrs.get(key) is not None:
@@ -219,7 +219,7 @@ def has_begun(trial: FrozenTrial) -> bool:
     )
 
 
-def is_silent(trial: FrozenTrial) -> bool:
+def has_no_query(trial: FrozenTrial) -> bool:
     """Whether nothing is known of what a trial asks, or has asked before it failed."""
     return (
         trial.state != TrialState.COMPLETE
@@ -232,7 +232,7 @@ def is_undecided(trial: FrozenTrial) -> bool:
     """Whether a trial has just been started and not recorded yet what it will do."""
     return (
         trial.state == TrialState.RUNNING
-        and is_silent(trial)
+        and has_no_query(trial)
         and trial.datetime_start is not None
         and clock.age(trial) < _DECISION_SECONDS
     )

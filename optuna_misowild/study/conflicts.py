@@ -69,7 +69,7 @@ def _same(
     same: set[int] = set()
     if slot is not None:
         others = view.queries(trials, by_slot=True)
-        at = (others.source == slot[0]) & (others.row == slot[1])
+        at = (others.source == slot[0]) & (others.design_row == slot[1])
         same.update(others.trial[at].tolist())
     if proposal is not None:
         others = view.queries(trials)

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from optuna_misowild.study.source_parameter import Sources
 
 
-# Squares of values are computed: larger ones than this are measured in a unit of their own.
+# Squares of values are computed: values beyond ± this count as ± this.
 _LARGEST_VALUE = 1e100
 # Two trials that lost their worker this close to each other, in units of √d, may have killed it.
 _SAME_CAUSE = 0.05
@@ -57,16 +57,17 @@ class History:
         source: Their sources, shape (n,); −1 for one that is none of the present ones.
         design_source: The same, but a trial that has not suggested a source counts for the one
             whose row of the initial design it has taken, rather than as a full evaluation.
-        row: Row of the initial design that they hold, shape (n,); −1 for none.
+        design_row: Row of the initial design that they hold, shape (n,); −1 for none.
         y: Values in the minimised sense, shape (n,), possibly infinite; NaN where there is none.
         cost: Samples of the cost surface, shape (n,); NaN where there is none.
         running: Whether they are running, shape (n,).
         imported: Whether they are imported, shape (n,).
-        lost: Whether their worker is gone, shape (n,). Such trials tell nothing, unless two of
+        stale: Whether their worker is gone, shape (n,). Such trials tell nothing, unless two of
             them were close to each other: then they count as failed.
         sources: The sources of the study.
         spent: Total cost of the study so far, including trials that tell nothing.
         initial_spent: Cost of the initial design.
+        n_undecided: How many trials have begun before the one that asks and not chosen yet.
     """
 
     trials: Sequence[FrozenTrial]
@@ -74,15 +75,16 @@ class History:
     number: NDArray[np.int_]
     source: NDArray[np.int_]
     design_source: NDArray[np.int_]
-    row: NDArray[np.int_]
+    design_row: NDArray[np.int_]
     y: NDArray[np.float64]
     cost: NDArray[np.float64]
     running: NDArray[np.bool_]
     imported: NDArray[np.bool_]
-    lost: NDArray[np.bool_]
+    stale: NDArray[np.bool_]
     sources: Sources
     spent: float
     initial_spent: float
+    n_undecided: int
 
     def over(self, space: Mapping[str, BaseDistribution], budget: float | None) -> Observations:
         """Return what the trials tell over a search space.
@@ -123,25 +125,26 @@ class History:
         budget: float | None,
     ) -> Observations:
         kept = np.flatnonzero(placed & (source >= 0))
-        X, source, row, lost = X[kept], source[kept], self.row[kept], self.lost[kept]
-        y, unit = _in_range(_clip_infinite(self.y[kept], source))
-        keep = ~lost | _is_repeated(X, source, row, lost, categorical)
+        X, source, design_row = X[kept], source[kept], self.design_row[kept]
+        stale = self.stale[kept]
+        y = np.clip(_clip_infinite(self.y[kept], source), -_LARGEST_VALUE, _LARGEST_VALUE)
+        keep = ~stale | _is_repeated(X, source, design_row, stale, categorical)
         kept = kept[keep]
         return Observations(
             X=X[keep],
             source=source[keep],
             y=y[keep],
             cost=self.cost[kept],
-            pending=self.running[kept] & ~self.lost[kept],
+            pending=self.running[kept] & ~self.stale[kept],
             trial=self.number[kept],
-            row=row[keep],
+            design_row=design_row[keep],
             n_sources=len(self.sources),
             queryable=self.sources.queryable,
             spent=self.spent,
             budget=budget,
             initial_spent=self.initial_spent,
+            n_undecided=self.n_undecided,
             n_imported=int(self.imported[kept].sum()),
-            unit=unit,
         )
 
 
@@ -153,7 +156,7 @@ def read(
     space: Mapping[str, BaseDistribution],
     cost_attr: str,
     exclude: int | None = None,
-    lost: Collection[int] = (),
+    stale: Collection[int] = (),
 ) -> History:
     """Read the trials of a study.
 
@@ -165,7 +168,7 @@ def read(
             running trials.
         cost_attr: The user attribute that holds the cost.
         exclude: Number of the trial that asks, which is left out.
-        lost: Numbers of the trials whose worker is gone.
+        stale: Numbers of the trials whose worker is gone.
     """
     full_space: dict[str, BaseDistribution] = dict(space)
     if sources.distribution is not None:
@@ -173,7 +176,7 @@ def read(
     trials = attributes.imported_first(trials)
     direction = study.direction
     kept: list[tuple[FrozenTrial, dict[str, Any], int, float]] = []
-    spent = initial_spent = 0.0
+    spent, initial_spent, n_undecided = 0.0, 0.0, 0
     for trial, cost in zip(trials, costs_of(trials, cost_attr), strict=True):
         if trial.number == exclude or trial.state == TrialState.WAITING:
             continue
@@ -181,7 +184,10 @@ def read(
         if math.isfinite(cost) and not attributes.is_imported(trial):
             spent += cost
             initial_spent += cost if slot is not None else 0.0
-        if not attributes.is_silent(trial):
+        n_undecided += attributes.is_undecided(trial) and (
+            exclude is None or trial.number < exclude
+        )
+        if not attributes.has_no_query(trial):
             params = attributes.params_of(trial, full_space)
             kept.append((trial, params, -1 if slot is None else slot[1], cost))
 
@@ -201,7 +207,7 @@ def read(
         number=np.array(number, dtype=int),
         source=np.array(source, dtype=int),
         design_source=np.array(design_source, dtype=int),
-        row=np.array([row for *_, row, _ in kept], dtype=int),
+        design_row=np.array([row for *_, row, _ in kept], dtype=int),
         y=np.array([_value(trial, direction) for trial, *_ in kept], dtype=float),
         # A pruned or crashed trial has paid for a part only: no sample of the cost surface.
         cost=np.array(
@@ -210,10 +216,11 @@ def read(
         ),
         running=np.array([t.state == TrialState.RUNNING for t, *_ in kept], dtype=bool),
         imported=np.array([attributes.is_imported(t) for t, *_ in kept], dtype=bool),
-        lost=np.array([n in lost for n in number], dtype=bool),
+        stale=np.array([n in stale for n in number], dtype=bool),
         sources=sources,
         spent=spent,
         initial_spent=initial_spent,
+        n_undecided=n_undecided,
     )
 
 
@@ -279,32 +286,24 @@ def _clip_infinite(y: NDArray[np.float64], source: NDArray[np.int_]) -> NDArray[
     return y
 
 
-def _in_range(y: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
-    """Return the values in a unit in which their squares do not overflow, and that unit."""
-    largest = float(np.abs(y[np.isfinite(y)]).max(initial=0.0))
-    if largest <= _LARGEST_VALUE:
-        return y, 1.0
-    return y / largest, largest
-
-
 def _is_repeated(
     X: NDArray[np.float64],
     source: NDArray[np.int_],
-    row: NDArray[np.int_],
-    is_lost: NDArray[np.bool_],
+    design_row: NDArray[np.int_],
+    is_stale: NDArray[np.bool_],
     categorical: NDArray[np.bool_],
 ) -> NDArray[np.bool_]:
-    """Return which of the lost trials have another lost one of the same source close to them.
+    """Return which of the stale trials have another stale one of the same source close to them.
 
     Without locations, at the same row of the initial design.
     """
     result = np.zeros(len(X), dtype=bool)
-    index = np.flatnonzero(is_lost)
+    index = np.flatnonzero(is_stale)
     for i in index:
         others = index[(index != i) & (source[index] == source[i])]
         if X.shape[1]:
             distance = distances(X[others], X[[i]], categorical)
             result[i] = (distance <= _SAME_CAUSE * math.sqrt(X.shape[1])).any()
         else:
-            result[i] = row[i] >= 0 and (row[others] == row[i]).any()
+            result[i] = design_row[i] >= 0 and (design_row[others] == design_row[i]).any()
     return result

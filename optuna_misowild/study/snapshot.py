@@ -25,7 +25,7 @@ from optuna_misowild.study.source_parameter import latest_distribution
 from optuna_misowild.study.source_parameter import sources_of
 from optuna_misowild.study.space import common_space
 from optuna_misowild.study.space import domain_of
-from optuna_misowild.study.stale_trials import lost_trials
+from optuna_misowild.study.stale_trials import stale_trials
 
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ class StudyView:
         return self._history.spent
 
     @cached_property
-    def lost(self) -> frozenset[int]:
+    def stale(self) -> frozenset[int]:
         """Numbers of the trials whose worker is gone."""
         space = {}
         if self.sources.distribution is not None:
@@ -172,9 +172,9 @@ class StudyView:
         def source(trial: FrozenTrial) -> int | None:
             return source_of(trial, params_of(trial, space), self.sources, by_slot=True)
 
-        return lost_trials(self.study, self.trials, source)
+        return stale_trials(self.study, self.trials, source)
 
-    def asked(self) -> tuple[NDArray[np.float64], NDArray[np.int_]]:
+    def observed(self) -> tuple[NDArray[np.float64], NDArray[np.int_]]:
         """Return all queries so far, (n, d), and their sources, (n,).
 
         A trial that has not suggested a source would be the same with any other one.
@@ -205,11 +205,11 @@ class StudyView:
             if trial.state != TrialState.WAITING
             and trial.number != self.asking
             and trial.number not in known
-            and trial.number not in self.lost
+            and trial.number not in self.stale
         ]
 
     def queries(self, trials: list[FrozenTrial], *, by_slot: bool = False) -> Observations:
-        """Return what some trials ask; without locations if by their slots in the design."""
+        """Return the queries of some trials; without locations if by their slots in the design."""
         history, budget = self._read(trials), self.settings.budget
         return history.of_design(budget) if by_slot else history.over(self.space, budget)
 
@@ -221,5 +221,5 @@ class StudyView:
             space=self.space,
             cost_attr=self.settings.cost_attr,
             exclude=self.asking,
-            lost=self.lost,
+            stale=self.stale,
         )

@@ -1,11 +1,11 @@
-"""Which running trials have a worker, and which have lost theirs.
+"""Which running trials have a worker, and which are stale: theirs is gone.
 
 A worker that is killed leaves a trial that runs for ever. If the storage has heartbeats, they
-tell. Elsewhere its age does: a trial is taken for lost when it has been running for more than ten
+tell. Elsewhere its age does: a trial counts as stale when it has been running for more than ten
 times as long as any completed trial of its source, and for more than a minute; the fewer of these
 there are, the longer it takes. So it is, with heartbeats as well, where the worker has not even
 begun to suggest: it may have been killed before its first heartbeat, and Optuna never fails such a
-trial. Should a lost trial complete all the same, it counts like any other.
+trial. Should a stale trial complete all the same, it counts like any other.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from optuna.trial import TrialState
 
 from optuna_misowild.study.attributes import has_begun
-from optuna_misowild.study.attributes import is_silent
+from optuna_misowild.study.attributes import has_no_query
 from optuna_misowild.study.attributes import was_killed
 from optuna_misowild.study.clock import age
 from optuna_misowild.study.optuna_private import heartbeat_interval
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
 _FACTOR = 10.0
 _LEAST_SECONDS = 60.0
 # So many durations tell how long a source may take. With fewer, n, the limit is (5/n)² times as
-# long, and other sources count too: a live trial must not be taken for lost, but a dead one holds
+# long, and other sources count too: a live trial must not count as stale, but a dead one holds
 # back money and a row of the initial design.
 _MANY = 5
 
 
-def lost_trials(
+def stale_trials(
     study: Study, trials: Sequence[FrozenTrial], source_of: Callable[[FrozenTrial], int | None]
 ) -> frozenset[int]:
     """Return the numbers of the trials whose worker is gone.
@@ -49,7 +49,7 @@ def lost_trials(
         trials: Its trials.
         source_of: Gives the source index of a trial, as far as it is known.
     """
-    lost = {trial.number for trial in trials if was_killed(trial)}
+    stale = {trial.number for trial in trials if was_killed(trial)}
     interval = heartbeat_interval(study)
     # The costly questions are asked only if there may be a reason to.
     suspicious = [
@@ -62,18 +62,18 @@ def lost_trials(
     if by_age:
         limits = _age_limits(trials, source_of)
         for trial in by_age:
-            source = None if is_silent(trial) else source_of(trial)
+            source = None if has_no_query(trial) else source_of(trial)
             if age(trial) > limits.get(source, math.inf):
-                lost.add(trial.number)
+                stale.add(trial.number)
     if suspicious and interval is not None:
-        lost |= without_heartbeat(study, suspicious)
-    return frozenset(lost)
+        stale |= without_heartbeat(study, suspicious)
+    return frozenset(stale)
 
 
 def _age_limits(
     trials: Sequence[FrozenTrial], source_of: Callable[[FrozenTrial], int | None]
 ) -> dict[int | None, float]:
-    """Return for each source the age in seconds beyond which a running trial is lost.
+    """Return for each source the age in seconds beyond which a running trial is stale.
 
     For None, that of a trial whose source is not known.
     """

@@ -1,59 +1,82 @@
-"""What is said to the user about a study: likely mistakes, each of them once.
+"""What is said to the user about a study: what costs money or gives a wrong answer, once each.
 
 Nothing here changes a suggestion. A false alarm is worse than silence, so each check speaks only
-of what the sampler has seen happen, and leaves ordinary uses alone: no source parameter, costs
-that are times, trials that were added.
+of what the sampler has seen happen. Ordinary uses hear nothing: no source parameter, costs that
+are times, trials that were added.
 """
 
 from __future__ import annotations
 
-from difflib import SequenceMatcher
-from numbers import Real
+import math
 from typing import TYPE_CHECKING
+from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
+from optuna.distributions import CategoricalDistribution
 from optuna.trial import TrialState
 
+from optuna_misowild.gp.cost import typical_cost
 from optuna_misowild.study import attributes
 from optuna_misowild.study.costs import COST_ATTR
+from optuna_misowild.study.costs import costs_of
 from optuna_misowild.study.costs import has_own_unit
 from optuna_misowild.study.costs import malformed_cost
 from optuna_misowild.study.costs import recorded_cost_attr
-from optuna_misowild.study.design_budget import rest_of_design
-from optuna_misowild.study.design_budget import unit_of
-from optuna_misowild.study.design_budget import what_is_left
-from optuna_misowild.study.missing_source import CLEARLY_CHEAPER
-from optuna_misowild.study.missing_source import MEASURABLE
-from optuna_misowild.study.missing_source import missing_source
-from optuna_misowild.study.missing_source import only_source
-from optuna_misowild.study.once import OncePerStudy
-from optuna_misowild.study.once import PerStudy
-from optuna_misowild.study.once import UncheckedTrials
-from optuna_misowild.study.pruned import many_pruned
+from optuna_misowild.study.snapshot import Settings
 from optuna_misowild.study.source_parameter import FIRST
+from optuna_misowild.study.source_parameter import latest_distribution
 
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
     from collections.abc import Iterable
     from collections.abc import Sequence
 
+    from optuna.storages import BaseStorage
     from optuna.study import Study
     from optuna.trial import FrozenTrial
 
     from optuna_misowild.methods.base import Method
-    from optuna_misowild.study.snapshot import Settings
     from optuna_misowild.study.snapshot import StudyView
 
 
-# "costs", "Cost" and "cost_" are as close to "cost"; "cos" and "post" are not.
-_CLOSE = 0.88
+# A source is clearly the cheaper one below this part of what another costs, ...
+_CLEARLY_CHEAPER = 1.0 / 3.0
+# ... if that is more than the noise of a clock, in seconds.
+_MEASURABLE = 0.1
+# Choices are compared in the medians of so many trials.
+_MIN_COMPARED = 3
 # So many trials are told of one by one.
 _MAX_MALFORMED = 3
-# A budget for more evaluations of the preferred source than this is as good as none.
-_MANY_EVALUATIONS = 1000
+# So many pruned trials, and such a part of all, are more than an accident.
+_MANY_PRUNED, _PART_PRUNED = 4, 1.0 / 3.0
 
 
-class Advice:
+class OncePerStudy:
+    """Remembers what has been said about which study, while the study's storage is in use.
+
+    Copies and pickles start anew.
+    """
+
+    def __init__(self) -> None:
+        self._said: WeakKeyDictionary[BaseStorage, dict[Hashable, object]] = WeakKeyDictionary()
+
+    def is_said(self, study: Study, topic: Hashable) -> bool:
+        """Whether a topic is done with."""
+        return (study.study_name, topic) in self._said.get(study._storage, ())
+
+    def first(self, study: Study, topic: Hashable) -> bool:
+        """Return whether a topic is new, once: not to two threads at the same time either."""
+        token = object()
+        said = self._said.setdefault(study._storage, {})
+        return said.setdefault((study.study_name, topic), token) is token
+
+    def __reduce__(self) -> Any:
+        return type(self), ()
+
+
+class Warnings:
     """What a sampler says about the studies that it is used in.
 
     Args:
@@ -71,7 +94,6 @@ class Advice:
         self._method = method
         self._n_startup_trials = n_startup_trials
         self._once = OncePerStudy()
-        self._unchecked = PerStudy(UncheckedTrials)
 
     # When it is said.
 
@@ -81,7 +103,6 @@ class Advice:
         self._other_preferred_source(view)
         self._other_cost_attr(view)
         self._spent_budget(view)
-        self._expensive_sources(view)
         self._initial_design(view)
 
     def after_trial(self, study: Study, trial: FrozenTrial, state: TrialState) -> None:
@@ -95,22 +116,63 @@ class Advice:
             self._missing_source(study, trial, trials)
             self._mixed_costs(study, trial, trials)
         elif state == TrialState.PRUNED:
-            self._pruned(study, trial)
+            self._many_pruned(study, trial)
+
+    def _say(self, study: Study, topic: Hashable, text: str) -> None:
+        if self._once.first(study, topic):
+            attributes.logger.warning(text)
 
     # Sources.
 
     def _missing_source(
         self, study: Study, trial: FrozenTrial, trials: Sequence[FrozenTrial]
     ) -> None:
-        if self._once.is_said(study, "missing source"):
+        """Warn if no trial has a source parameter, but arguments or the costs tell of one."""
+        settings, topic = self._settings, "missing source"
+        name, others = settings.source, settings.query_sources
+        if self._once.is_said(study, topic):
             return
-        said = missing_source(self._settings, trial, trials)
-        if said is not None and self._once.first(study, "missing source"):
-            attributes.logger.warning(said)
+        if any(name in t.distributions for t in (trial, *trials)):
             return
-        said = only_source(self._settings, trial, trials)
-        if said is not None and self._once.first(study, "only source"):
-            attributes.logger.info(said)
+        none = f"no parameter {name!r}: all trials count as one source"
+        categorical = {
+            key: distribution
+            for key, distribution in trial.distributions.items()
+            if isinstance(distribution, CategoricalDistribution)
+        }
+        arguments = {
+            "source": None if name == Settings.source else name,
+            "preferred_source": settings.preferred_source,
+            "query_sources": None if others is None else list(others),
+        }
+        given = [f"{k}={v!r}" for k, v in arguments.items() if v is not None and v is not FIRST]
+        if given:
+            remedy = (
+                f"Its categorical parameters are {', '.join(map(repr, categorical))}: if one of "
+                "them names the source, pass its name as `source=...`"
+                if categorical
+                else "It has no categorical parameter: let it suggest the source by "
+                f"`trial.suggest_categorical({name!r}, [...])`"
+            )
+            self._say(
+                study,
+                topic,
+                f"`{', '.join(given)}` was given, but the objective has {none}. {remedy}. For a "
+                "single source leave the argument out.",
+            )
+            return
+        if settings.only_preferred:
+            return
+        for key, distribution in categorical.items():
+            compared = _compared(key, distribution, trials, settings.cost_attr)
+            if compared is not None:
+                self._say(
+                    study,
+                    topic,
+                    f"The objective has {none}, but {compared}. If {key!r} names the source, pass "
+                    f"`source={key!r}`: else the result may be that of a cheap source. If it is "
+                    "a parameter like any other, all is well.",
+                )
 
     def _other_preferred_source(self, view: StudyView) -> None:
         """Warn where earlier trials are marked by another preferred source.
@@ -135,40 +197,31 @@ class Advice:
                 "source: read the result with `recommend(study)`."
             )
 
-    def _expensive_sources(self, view: StudyView) -> None:
-        choices = view.sources.choices
-        observations = view.design_observations
-        if not view.space or not observations.cost[observations.costed(0)].any():
-            return  # Where the preferred source is free, what else would one observe?
-        if self._method.design(observations, self._n_startup_trials):
-            return
-        ratios = self._method.too_expensive(view.observations, view.domain)
-        for source, ratio in ratios.items():
-            if not self._once.first(view.study, f"expensive source {source}"):
-                continue
-            said = (
-                f"Source {choices[source]!r} is dropped, unless later costs say otherwise: it "
-                f"costs {ratio:.3g} times as much as {choices[0]!r}, above `max_cost_ratio`."
-            )
-            if self._once.first(view.study, "expensive source"):
-                said += (
-                    " Offer a cheaper one in its place, or raise the limit with "
-                    "`MisoWildSampler(method=RobustMethod(max_cost_ratio=...))`."
-                )
-                if not has_own_unit(view.trials, view.cost_attr):
-                    said += (
-                        " If these seconds are mostly the noise of the clock, let the objective "
-                        f"set a cost of your own: `trial.set_user_attr({view.cost_attr!r}, ...)`."
-                    )
-            attributes.logger.warning(said)
-
-    def _pruned(self, study: Study, trial: FrozenTrial) -> None:
+    def _many_pruned(self, study: Study, trial: FrozenTrial) -> None:
         """Warn if a good part of the trials of the preferred source is pruned."""
         if self._once.is_said(study, "pruned"):
             return
-        said = many_pruned(self._settings, trial, attributes.all_trials(study))
-        if said is not None and self._once.first(study, "pruned"):
-            attributes.logger.warning(said)
+        trials = attributes.all_trials(study)
+        sources = self._settings.sources(latest_distribution(self._settings.source, trials))
+        has_name = sources.distribution is not None
+        states = [
+            TrialState.PRUNED if t.number == trial.number else t.state
+            for t in trials
+            if sources.of_trial(t.params) == 0 and (sources.name in t.params or not has_name)
+        ]
+        n_pruned, n_complete = map(states.count, (TrialState.PRUNED, TrialState.COMPLETE))
+        n = n_pruned + n_complete
+        if n_pruned < max(_MANY_PRUNED, _PART_PRUNED * n):
+            return
+        of = f" of the preferred source {sources.choices[0]!r}" if has_name else ""
+        self._say(
+            study,
+            "pruned",
+            f"{n_pruned} of {n} trials{of} were pruned. Their costs count, but the models learn "
+            "nothing from a part of an evaluation. Unless you want that, create the study with "
+            "`pruner=optuna.pruners.NopPruner()`, since Optuna's default prunes. What ends early, "
+            "such as fewer epochs, can be a source of its own.",
+        )
 
     # The initial design.
 
@@ -180,37 +233,24 @@ class Advice:
         observations = view.design_observations
         if self._method.design(observations, self._n_startup_trials):
             self._budget_of_design(view)
-        elif not (observations.pending & (observations.row >= 0)).any():
+        elif not (observations.pending & (observations.design_row >= 0)).any():
             if self._once.first(study, "initial design"):
                 self._cheapest_is_preferred(view)
-                self._lasting_budget(view)
 
     def _budget_of_design(self, view: StudyView) -> None:
         budget = self._settings.budget
         if budget is None or view.spent >= budget or len(view.design_observations.costed(0)) < 2:
             return  # One cost alone may be far from the others.
-        n_left, rest = rest_of_design(view, self._method, self._n_startup_trials)
-        if view.spent + rest > budget and self._once.first(view.study, "budget of the design"):
-            attributes.logger.warning(
+        n_rest, rest = rest_of_design(view, self._method, self._n_startup_trials)
+        if view.spent + rest > budget:
+            self._say(
+                view.study,
+                "budget of the design",
                 f"`budget={budget:g}` is less than what the initial design costs: the trials so "
-                f"far have cost {view.spent:g}, and {what_is_left(n_left, rest)}. Nothing is left "
+                f"far have cost {view.spent:g}, and {what_is_left(n_rest, rest)}. Nothing is left "
                 f"to optimise with. Raise `budget`, which is in {unit_of(view)}, or lower "
-                f"`n_startup_trials={self._n_startup_trials}`."
+                f"`n_startup_trials={self._n_startup_trials}`.",
             )
-
-    def _lasting_budget(self, view: StudyView) -> None:
-        budget, observations = self._settings.budget, view.design_observations
-        costs = observations.cost[observations.costed(0)]
-        cost = float(np.median(costs)) if len(costs) else 0.0
-        if budget is None or cost == 0.0 or budget / cost < _MANY_EVALUATIONS:
-            return
-        if cost < MEASURABLE and any(map(attributes.is_timed, view.trials)):
-            return
-        attributes.logger.info(
-            f"`budget={budget:g}` would pay for {budget / cost:.0f} evaluations of the preferred "
-            f"source, which cost {cost:.3g} in the median so far: the sampler plans as if there "
-            f"were no budget. It is in {unit_of(view)}."
-        )
 
     def _cheapest_is_preferred(self, view: StudyView) -> None:
         if self._settings.preferred_source is not FIRST:
@@ -225,26 +265,24 @@ class Advice:
         if not others or len(costs) < len(observations.queryable):
             return
         least = min(costs[source] for source in others)
-        if not costs[0] < CLEARLY_CHEAPER * least:
+        if not _is_clearly_cheaper(costs[0], least, view.trials):
             return
-        if least < MEASURABLE and any(map(attributes.is_timed, view.trials)):
-            return
-        dearest = choices[max(others, key=lambda source: costs[source])]
+        expensive = choices[max(others, key=lambda source: costs[source])]
         compared = ", ".join(f"{choices[s]!r} {costs[s]:.3g}" for s in others)
         attributes.logger.warning(
             f"The preferred source {choices[0]!r}, the first choice of {view.sources.name!r}, is "
             f"by far the cheapest: it costs {costs[0]:.3g} in the median, {compared}. If "
-            f"{dearest!r} is what you want to optimise, list it first or pass "
-            f"`preferred_source={dearest!r}`; if not, `preferred_source={choices[0]!r}` says so."
+            f"{expensive!r} is what you want to optimise, list it first or pass "
+            f"`preferred_source={expensive!r}`; if not, `preferred_source={choices[0]!r}` says so."
         )
 
     # Costs and budget.
 
     def _malformed(self, study: Study, trials: Iterable[FrozenTrial]) -> None:
         """Warn once of each trial whose records make no sense, and of the first such costs."""
-        unchecked = self._unchecked.of(study)
         for trial in trials:
-            if trial.number not in unchecked:
+            topic = ("malformed", trial.number)
+            if self._once.is_said(study, topic):
                 continue
             problems = [attributes.malformed(trial)]
             cost = malformed_cost(trial, self._settings.cost_attr)
@@ -254,11 +292,11 @@ class Advice:
             if said:
                 attributes.logger.warning(said)
             if said or cost is not None or trial.state.is_finished():
-                unchecked.discard(trial.number)
+                self._once.first(study, topic)
 
     def _of_malformed_cost(self, study: Study, problem: str) -> str | None:
         counts = range(_MAX_MALFORMED)
-        new = next((i for i in counts if self._once.first(study, f"malformed cost {i}")), None)
+        new = next((i for i in counts if self._once.first(study, ("malformed cost", i))), None)
         if new is None:
             return None
         if self._settings.budget is not None:
@@ -275,86 +313,128 @@ class Advice:
             return
         cost_attr = self._settings.cost_attr
         has_own = cost_attr in trial.user_attrs
-        other = next(
-            (
-                t
-                for t in trials
-                if t.state == TrialState.COMPLETE
-                and t.number != trial.number
-                and attributes.source_index_of(t) is not None  # It ran under a sampler of ours.
-                and _sets_cost(t, cost_attr) != has_own
-            ),
-            None,
+        for other in trials:
+            if (
+                other.state == TrialState.COMPLETE
+                and other.number != trial.number
+                and attributes.source_index_of(other) is not None  # It ran under one of ours.
+                and _sets_cost(other, cost_attr) != has_own
+            ):
+                break
+        else:
+            return
+        having, lacking = (trial, other) if has_own else (other, trial)
+        self._say(
+            study,
+            "mixed costs",
+            f"Trial {having.number} has set the user attribute {cost_attr!r} = "
+            f"{having.user_attrs[cost_attr]!r}, but trial {lacking.number} has not, and its "
+            "seconds may be another unit. While at least half of the completed trials have "
+            "set it, the others count as of unknown cost, else as seconds together with it. "
+            f"Let the objective call `trial.set_user_attr({cost_attr!r}, ...)` in every "
+            "trial, or in none.",
         )
-        if other is None:
-            if not has_own:
-                self._misnamed_cost(study, trial)
-        elif self._once.first(study, "mixed costs"):
-            having, lacking = (trial, other) if has_own else (other, trial)
-            attributes.logger.warning(
-                f"Trial {having.number} has set the user attribute {cost_attr!r} = "
-                f"{having.user_attrs[cost_attr]!r}, but trial {lacking.number} has not, and its "
-                "seconds may be another unit. While at least half of the completed trials have "
-                "set it, the others count as of unknown cost, else as seconds together with it. "
-                f"Let the objective call `trial.set_user_attr({cost_attr!r}, ...)` in every "
-                "trial, or in none."
-            )
-
-    def _misnamed_cost(self, study: Study, trial: FrozenTrial) -> None:
-        cost_attr = self._settings.cost_attr
-        for name, value in trial.user_attrs.items():
-            is_number = isinstance(value, Real) and not isinstance(value, bool)
-            if not is_number or name == attributes.SOURCE_INDEX_ATTR:
-                continue
-            likeness = SequenceMatcher(None, name.lower(), cost_attr.lower()).ratio()
-            likely = likeness >= _CLOSE or name == COST_ATTR
-            if likely and self._once.first(study, "misnamed cost"):
-                attributes.logger.warning(
-                    f"Trial {trial.number} has the user attribute {name!r} = {value!r}, but no "
-                    f"{cost_attr!r}: its cost is its duration in seconds. If {name!r} is meant to "
-                    f"be the cost, pass `cost_attr={name!r}` to the sampler, or set {cost_attr!r}."
-                )
 
     def _other_cost_attr(self, view: StudyView) -> None:
         """Warn where a study is resumed without the name that its costs have had so far."""
         recorded, cost_attr = recorded_cost_attr(view.trials), self._settings.cost_attr
-        if recorded in (COST_ATTR, cost_attr):
-            return
-        if self._once.first(view.study, "other cost"):
-            attributes.logger.warning(
+        if recorded not in (COST_ATTR, cost_attr):
+            self._say(
+                view.study,
+                "other cost",
                 f"The trials so far have recorded their costs as {recorded!r}, but "
                 f"{self._sampler} looks for {cost_attr!r}. If they are the same costs, pass "
-                f"`cost_attr={recorded!r}` to the sampler again."
+                f"`cost_attr={recorded!r}` to the sampler again.",
             )
 
     def _spent_budget(self, view: StudyView) -> None:
         budget = self._settings.budget
-        if budget is None or view.spent < budget:
-            return
-        if self._once.first(view.study, "spent budget"):
-            attributes.logger.warning(
-                f"The budget of {budget:g} is spent: the trials so far have cost {view.spent:g}. "
-                f"{self._sampler} goes on without regard to cost. `CostBudgetCallback` stops a "
-                "study after a trial; ask `CostBudgetCallback.is_spent(study)` before "
-                "`study.optimize` to run none."
+        if budget is not None and view.spent >= budget:
+            self._say(
+                view.study,
+                "spent budget",
+                f"The budget of {budget:g} is spent: the trials so far have cost "
+                f"{view.spent:g}. {self._sampler} goes on without regard to cost. "
+                "`CostBudgetCallback` stops a study after a trial; ask "
+                "`CostBudgetCallback.is_spent(study)` before `study.optimize` to run none.",
             )
 
     # Search space.
 
     def independent_sampling(self, study: Study, trial: FrozenTrial, param_name: str) -> None:
-        """Warn that a parameter is left to the independent sampler, once."""
-        topic = f"independent {param_name}"
+        """Warn that a parameter is drawn by the independent sampler, once, as Optuna's do."""
+        topic = ("independent", param_name)
         if self._once.is_said(study, topic):
             return
-        if not any(t.state == TrialState.COMPLETE for t in attributes.all_trials(study)):
-            return
-        if self._once.first(study, topic):
-            attributes.logger.warning(
+        if any(t.state == TrialState.COMPLETE for t in attributes.all_trials(study)):
+            self._say(
+                study,
+                topic,
                 f"The parameter {param_name!r} of trial {trial.number} is sampled independently "
                 f"of the others by {self._sampler}, and will be wherever it is conditional. One "
                 "that is new, or has a new range, is optimised as soon as three completed trials "
-                "in a row have it so. Set `warn_independent_sampling=False` if this is intended."
+                "in a row have it so. Set `warn_independent_sampling=False` if this is intended.",
             )
+
+
+def rest_of_design(view: StudyView, method: Method, n_rows: int) -> tuple[int, float]:
+    """Return how many trials of the initial design are left, and what they will cost at least.
+
+    Sources that have not been observed yet count as free. What a method adds to the design's rows
+    as it goes, where all values are the same, is not counted.
+    """
+    seen = view.design_observations
+    rest = [source for source, row in method.design(seen, n_rows) if row < n_rows]
+    known = [seen.cost[seen.costed(source)] for source in rest]
+    return len(rest), math.fsum(typical_cost(costs) for costs in known if (costs > 0.0).any())
+
+
+def what_is_left(n_left: int, rest: float) -> str:
+    """Return in words what is left of the design, and what it will cost at least."""
+    are = "is" if n_left == 1 else "are"
+    if rest == 0.0:  # None of their sources has a cost yet.
+        return f"{n_left} {are} left of it"
+    return f"the {n_left} that {are} left of it {are} predicted to cost {rest:.4g} at least"
+
+
+def unit_of(view: StudyView) -> str:
+    """Return in words what the costs of a study are measured in."""
+    if has_own_unit(view.trials, view.cost_attr):
+        return f"the unit of {view.cost_attr!r}, which the objective sets"
+    return f"seconds, since the objective does not set {view.cost_attr!r}"
+
+
+def _is_clearly_cheaper(cost: float, other: float, trials: Sequence[FrozenTrial]) -> bool:
+    is_noise = other < _MEASURABLE and any(map(attributes.is_timed, trials))
+    return cost < _CLEARLY_CHEAPER * other and not is_noise
+
+
+def _compared(
+    name: str,
+    distribution: CategoricalDistribution,
+    trials: Sequence[FrozenTrial],
+    cost_attr: str,
+) -> str | None:
+    """Return what choices cost, if the first costs by far the most, as a source would."""
+    by_choice: list[list[float]] = [[] for _ in distribution.choices]
+    for trial, cost in zip(trials, costs_of(trials, cost_attr), strict=True):
+        same = trial.distributions.get(name) == distribution
+        if trial.state == TrialState.COMPLETE and math.isfinite(cost) and same:
+            by_choice[int(distribution.to_internal_repr(trial.params[name]))].append(cost)
+    if not all(by_choice):
+        return None
+    medians = [float(np.median(own)) for own in by_choice]
+    cheapest = int(np.argmin(medians))
+    if min(len(by_choice[0]), len(by_choice[cheapest])) < _MIN_COMPARED or medians[0] < max(
+        medians
+    ):
+        return None
+    if not _is_clearly_cheaper(medians[cheapest], medians[0], trials):
+        return None
+    return (
+        f"{name!r} = {distribution.choices[0]!r} costs {medians[0]:.3g} in the median, and "
+        f"{distribution.choices[cheapest]!r} only {medians[cheapest]:.3g}"
+    )
 
 
 def _sets_cost(trial: FrozenTrial, cost_attr: str) -> bool:

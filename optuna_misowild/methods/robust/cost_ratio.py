@@ -65,7 +65,11 @@ def seems_cheap(observations: Observations, source: int, limit: float) -> bool:
     if not len(logs[0]) or not len(logs[1]):
         return True
     first, other = (
-        {int(row): z for row, z in zip(observations.row[index], log, strict=True) if row >= 0}
+        {
+            int(row): z
+            for row, z in zip(observations.design_row[index], log, strict=True)
+            if row >= 0
+        }
         for index, log in zip(known, logs, strict=True)
     )
     paired = [other[row] - first[row] for row in first.keys() & other.keys()]

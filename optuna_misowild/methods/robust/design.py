@@ -76,7 +76,7 @@ def remaining_pairs(
     n_preferred = min(n_preferred, n_rows)
     cheap = [s for s in others if seems_cheap(observations, s, max_cost_ratio)]
     rows = range(n_preferred if cheap else n_rows)
-    is_given = (observations.source == 0) & ~np.isin(observations.row, rows)
+    is_given = (observations.source == 0) & ~np.isin(observations.design_row, rows)
     free = _free(observations, 0, rows)
     preferred = [(0, row) for row in free[: max(len(free) - int(is_given.sum()), 0)]]
 
@@ -93,7 +93,7 @@ def remaining_pairs(
         if goes_on and not is_known:  # So much again for each further query of the preferred one.
             n_most *= 1 + max(int((observations.source == 0).sum()) - n_preferred, 0)
         order = [first, *(row for row in range(n_most) if row != first)]
-        has_row = (observations.source == s) & (observations.row >= 0)
+        has_row = (observations.source == s) & (observations.design_row >= 0)
         has_cost = np.isfinite(observations.cost)
         if not is_known or means[s] == 0.0:
             n_affordable = n_most
@@ -115,7 +115,7 @@ def remaining_pairs(
 def _is_on_plateau(observations: Observations, source: int, tolerance: float) -> bool:
     """Whether the lowest value of a source in the design is one of several that are the same."""
     valued = observations.valued(source)
-    y = observations.y[valued[observations.row[valued] >= 0]]
+    y = observations.y[valued[observations.design_row[valued] >= 0]]
     if len(y) < 2:
         return False
     return bool(np.count_nonzero(y <= y.min() + tolerance * y.std()) > 1)
@@ -129,7 +129,7 @@ def _mean_cost(observations: Observations, source: int) -> float:
 
 def _free(observations: Observations, source: int, rows: Iterable[int]) -> list[int]:
     """Return those of the rows that no trial of the source holds."""
-    taken = set(observations.row[observations.source == source])
+    taken = set(observations.design_row[observations.source == source])
     return [row for row in rows if row not in taken]
 
 
@@ -144,13 +144,13 @@ def _first_row(observations: Observations) -> int | None:
     pending = np.flatnonzero(observations.pending & (observations.source == 0))
     known = _in_rows(observations, observations.costed(0))
     if not len(known):
-        return max(int(observations.row[pending].min()), 0) if len(pending) else None
+        return max(int(observations.design_row[pending].min()), 0) if len(pending) else None
     known = known[np.argsort(observations.cost[known], kind="stable")]
     middle = min((len(known) + len(pending) - 1) // 2, len(known) - 1)
-    return max(int(observations.row[known[middle]]), 0)
+    return max(int(observations.design_row[known[middle]]), 0)
 
 
 def _in_rows(observations: Observations, index: NDArray[np.int_]) -> NDArray[np.int_]:
     """Return those of some trials that hold a row, or all of them if none does."""
-    in_rows = index[observations.row[index] >= 0]
+    in_rows = index[observations.design_row[index] >= 0]
     return in_rows if len(in_rows) else index

@@ -104,6 +104,14 @@ def predicted_costs(observations: Observations, cost: LogCost) -> NDArray[np.flo
     return result
 
 
+def cheapest_cost(observations: Observations, cost: LogCost) -> float:
+    """Return the lowest predicted cost of any queryable source where one has been queried."""
+    if not len(observations):
+        return 0.0
+    log_cost, _ = cost.gp.means(observations.X, observations.queryable)
+    return float(np.exp(log_cost.min()))
+
+
 def pending_cost(observations: Observations, cost: LogCost) -> float:
     """Return what the queries that are running will have cost together, by prediction."""
     return float(predicted_costs(observations, cost)[observations.pending].sum())

@@ -28,6 +28,7 @@ from optuna_misowild.methods.feasibility import may_be_best
 from optuna_misowild.methods.outliers import clip_outliers
 from optuna_misowild.methods.robust.cost_ratio import log_ratio_limits
 from optuna_misowild.methods.robust.design import remaining_pairs
+from optuna_misowild.methods.robust.fit import cheapest_cost
 from optuna_misowild.methods.robust.fit import fit_costs
 from optuna_misowild.methods.robust.fit import fit_single
 from optuna_misowild.methods.robust.fit import log_odds
@@ -38,6 +39,7 @@ from optuna_misowild.methods.robust.model import RobustModel
 from optuna_misowild.methods.robust.policy import is_creeping
 from optuna_misowild.methods.robust.policy import remote_place
 from optuna_misowild.methods.robust.policy import unfollowed_promise
+from optuna_misowild.methods.spending import SpendingLimit
 from optuna_misowild.methods.spending import best_payable
 from optuna_misowild.methods.spending import payable_first
 from optuna_misowild.methods.spending import spending_limit
@@ -196,7 +198,12 @@ class RobustMethod:
                 observations.spent + pending, observations.initial_spent, observations.budget
             ),
             log_ratio_limit=log_ratio_limits(observations, cost.gp.noise, self.max_cost_ratio),
-            left=spending_limit(observations, pending, cost.median(X[first], 0)),
+            limit=spending_limit(
+                observations,
+                pending,
+                preferred=cost.median(X[first], 0),
+                cheapest=cheapest_cost(observations, cost),
+            ),
             feasibility=feasibility,
             is_seeking=is_seeking,
         )
@@ -324,7 +331,7 @@ class RobustMethod:
         first = np.flatnonzero(observations.source == 0)
         after = max(first.max(initial=-1) + 1, observations.n_imported)
         elsewhere = np.arange(after, len(observations))
-        elsewhere = elsewhere[observations.row[elsewhere] < 0]
+        elsewhere = elsewhere[observations.design_row[elsewhere] < 0]
         if len(elsewhere) >= self.max_in_a_row:
             return True
         debt = predicted_costs(observations, model.cost)[elsewhere].sum()
@@ -421,7 +428,9 @@ class RobustMethod:
             return False
         mean, variance = model.cost.predict(model.x_plus[None], 0)
         upper = np.exp(mean[0] + np.sqrt(variance[0]))
-        return bool(model.left < upper + model.cost.median(proposal.x[None], proposal.source)[0])
+        return bool(
+            model.limit.cost < upper + model.cost.median(proposal.x[None], proposal.source)[0]
+        )
 
     def _best_query(
         self,
@@ -439,9 +448,9 @@ class RobustMethod:
         """
         queried = {s: observations.X[observations.source == s] for s in sources}
 
-        def find(left: float, starts: NDArray[np.float64]) -> Maximum:
+        def find(limit: SpendingLimit, starts: NDArray[np.float64]) -> Maximum:
             return maximize(
-                RobustAcquisition(replace(model, left=left), sources),
+                RobustAcquisition(replace(model, limit=limit), sources),
                 domain,
                 rng=rng,
                 starts=starts,
@@ -451,14 +460,14 @@ class RobustMethod:
                 avoid=queried if np.isfinite(domain.size) else None,
             )
 
-        asked = observations.X[observations.valued(0)]
-        found, left = best_payable(
+        found, limit = best_payable(
             find,
-            model.left,
+            model.limit,
             starts=model.ranked[:_N_STARTS],
-            cheapest=asked[np.argsort(model.cost.median(asked, 0))[:1]],
+            queried=observations.X,
+            cost=np.exp(model.cost.gp.means(observations.X, sources)[0].min(axis=1)),
         )
-        model = replace(model, left=left)
+        model = replace(model, limit=limit)
         nearest = distances(found.x[None], queried[found.source], domain.categorical)
         if not (nearest < self.min_distance).any():
             return Proposal(found.source, found.x)

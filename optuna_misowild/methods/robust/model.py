@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from optuna_misowild.gp.cost import LogCost
     from optuna_misowild.gp.multi_source import MultiSourceGP
     from optuna_misowild.methods.feasibility import Feasibility
+    from optuna_misowild.methods.spending import SpendingLimit
 
 
 @dataclass(frozen=True)
@@ -46,8 +47,7 @@ class RobustModel:
         best: min y_1, the lowest feasible value of source 0; inf if it has none.
         alpha: α, the exponent of the costs.
         log_ratio_limit: Source s is excluded where log ĉ_s(x)/ĉ_1(x) exceeds this, shape (S,).
-        left: What the next query may cost, see
-            :func:`~optuna_misowild.methods.spending.spending_limit`.
+        limit: What the next query may cost.
         feasibility: What is learnt of failures and constraints; None if there are none.
         is_seeking: Whether no location is known to be feasible, which is all that counts then.
     """
@@ -62,7 +62,7 @@ class RobustModel:
     best: float
     alpha: float
     log_ratio_limit: NDArray[np.float64]
-    left: float
+    limit: SpendingLimit
     feasibility: Feasibility | None = None
     is_seeking: bool = False
 
@@ -111,7 +111,7 @@ class RobustModel:
 
     def is_too_dear(self, X: NDArray[np.float64], source: int) -> NDArray[np.bool_]:
         """Whether a query of source s at X (m, d) is predicted to cost more than is left, (m,)."""
-        too_dear: NDArray[np.bool_] = self.cost.gp.means(X, [source])[0] > np.log(self.left)
+        too_dear: NDArray[np.bool_] = self.cost.gp.means(X, [source])[0] > np.log(self.limit.cost)
         return too_dear[:, 0]
 
     def log_probability(self, X: NDArray[np.float64], source: int) -> NDArray[np.float64]:
@@ -208,8 +208,9 @@ class RobustAcquisition(SourceAcquisition):
         """Whether a query is too dear; the arguments broadcast."""
         is_other = source > 0
         hardly_cheaper = log_cost - log_cost_of_first > self.model.log_ratio_limit[source]
-        then = np.where(is_other, log_cost_of_first, -np.inf)
+        limit = self.model.limit
+        then = np.where(is_other & limit.reserves, log_cost_of_first, -np.inf)
         excluded: NDArray[np.bool_] = (is_other & hardly_cheaper) | (
-            np.logaddexp(log_cost, then) > np.log(self.model.left)
+            np.logaddexp(log_cost, then) > np.log(limit.cost)
         )
         return excluded

@@ -136,7 +136,7 @@ def remote_place(
     first = observations.X[observations.source == 0]
     nearest = distances(X, first, domain.categorical).min(axis=1)
     log_cost = model.cost.gp.predict_mean(X)
-    chosen = np.flatnonzero((nearest > min_distance) & (log_cost <= np.log(model.left)))
+    chosen = np.flatnonzero((nearest > min_distance) & (log_cost <= np.log(model.limit.cost)))
     if not len(chosen):
         return None
     likely = chosen[~model.is_unlikely(X[chosen], 0)]

@@ -105,7 +105,7 @@ def keep(_: Any, __: Any, ___: Any, slot: tuple[int, int], ____: Any) -> tuple[i
 N_BEFORE = [0, 10]
 
 
-@pytest.mark.parametrize("turns", [True, False])
+@pytest.mark.parametrize("resolved", [True, False])
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize(
     ("kind", "then", "n_before"),
@@ -124,12 +124,12 @@ def test_a_choice_that_another_has_made_meanwhile_is_made_anew(
     then: str,
     method: str,
     n_before: int,
-    turns: bool,
+    resolved: bool,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # Without the turns they coincide, which shows that this test means something.
-    if not turns:
+    # Where no conflict is resolved, they coincide, which shows that this test means something.
+    if not resolved:
         monkeypatch.setattr(base_sampler, "must_give_way", never)
         monkeypatch.setattr(base_sampler.MethodSampler, "_confirm_slot", keep)
     # In the initial design nobody counts on those that have begun before and say nothing.
@@ -145,7 +145,7 @@ def test_a_choice_that_another_has_made_meanwhile_is_made_anew(
             fast.tell(other, state=optuna.trial.TrialState.FAIL)
 
     sampler_of(slow).meanwhile = choose_and_go_on
-    assert (choose(thinking) != choose(other)) is turns
+    assert (choose(thinking) != choose(other)) is resolved
     assert sampler_of(slow).meanwhile is None
 
 

@@ -1,4 +1,4 @@
-"""Studies that the tests of advice begin with."""
+"""Studies that the tests of warnings begin with."""
 
 from __future__ import annotations
 
@@ -6,21 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 import optuna
-import pytest
 from toy_studies import study_of
 
 from optuna_misowild import MisoWildSampler
 
 
 Objective = Callable[[optuna.Trial], float]
-
-
-def infos_of(caplog: pytest.LogCaptureFixture) -> str:
-    return "\n".join(
-        r.getMessage()
-        for r in caplog.records
-        if r.levelname == "INFO" and r.name == "optuna.misowild"
-    )
 
 
 def run(

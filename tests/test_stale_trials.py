@@ -59,17 +59,17 @@ def began(trial: FrozenTrial, seconds: float) -> None:
     trial.datetime_start = datetime.now() + timedelta(hours=7)
 
 
-@pytest.mark.parametrize(("age", "lost"), [(90.0, False), (150.0, True)])
-def test_a_trial_is_lost_after_ten_times_the_longest_duration(age: float, lost: bool) -> None:
+@pytest.mark.parametrize(("age", "stale"), [(90.0, False), (150.0, True)])
+def test_a_trial_is_stale_after_ten_times_the_longest_duration(age: float, stale: bool) -> None:
     study = study_with(12, seconds=12.0)
     number = running_for(study, age)
     view = StudyView(study, Settings())
-    assert (number in view.lost) is lost
-    assert (number in view.observations.trial) is not lost
+    assert (number in view.stale) is stale
+    assert (number in view.observations.trial) is not stale
 
 
-@pytest.mark.parametrize(("age", "lost"), [(1000.0, False), (2000.0, True)])
-def test_with_few_durations_it_takes_longer_but_not_for_ever(age: float, lost: bool) -> None:
+@pytest.mark.parametrize(("age", "stale"), [(1000.0, False), (2000.0, True)])
+def test_with_few_durations_it_takes_longer_but_not_for_ever(age: float, stale: bool) -> None:
     # One of the preferred source is known, of 2 s, and one of the other of 8 s, which counts too:
     # (5/1)² times max(10 · 2, 10 · 8, a minute) would be 2000 s.
     study = optuna.create_study(sampler=MisoWildSampler(seed=0))
@@ -80,11 +80,11 @@ def test_with_few_durations_it_takes_longer_but_not_for_ever(age: float, lost: b
         assert trial.datetime_complete is not None
         trial.datetime_start = trial.datetime_complete - timedelta(seconds=seconds)
     number = running_for(study, age)
-    assert (number in StudyView(study, Settings()).lost) is lost
+    assert (number in StudyView(study, Settings()).stale) is stale
     # Of a source that nothing is known of, it may take as long as it likes.
     never = study_with(0, seconds=1.0)
     running_for(never, 1e6)
-    assert not StudyView(never, Settings()).lost
+    assert not StudyView(never, Settings()).stale
 
 
 def killed_at(study: optuna.Study, x: float) -> None:
@@ -212,9 +212,9 @@ def test_nothing_in_a_finite_space_is_repeated(method: str) -> None:
 def test_a_trial_of_which_nothing_is_known_takes_no_row_of_the_design(dead: bool) -> None:
     # Two have begun, or were killed or failed before they suggested anything.
     study = optuna.create_study(sampler=MisoWildSampler(seed=0))
-    silent = [study.ask() for _ in range(2)]
+    unobserved = [study.ask() for _ in range(2)]
     if dead:
-        study.tell(silent[0], state=TrialState.FAIL)
+        study.tell(unobserved[0], state=TrialState.FAIL)
         frozen = study._storage.get_all_trials(study._study_id, deepcopy=False)[1]
         began(frozen, 3600.0)
     later = [study.ask() for _ in range(3 if dead else 1)]
@@ -237,14 +237,14 @@ def test_a_trial_without_its_first_heartbeat_is_lost_by_its_age(
         study.enqueue_trial({"x": 0.5, "source": "cheap"})
     with pytest.warns(UserWarning, match="Heartbeat"):
         number = study.ask().number
-    assert number not in StudyView(study, Settings()).lost
+    assert number not in StudyView(study, Settings()).stale
     longest = max(t.duration for t in study.trials if t.duration is not None).total_seconds()
     monkeypatch.setattr(stale_trials, "_LEAST_SECONDS", 0.0)
     monkeypatch.setattr(stale_trials, "age", lambda trial: 9.0 * longest)
-    assert number not in StudyView(study, Settings()).lost
+    assert number not in StudyView(study, Settings()).stale
     monkeypatch.setattr(stale_trials, "age", lambda trial: 61.0 + 11.0 * longest)
     view = StudyView(study, Settings())
-    assert view.lost == {number}
+    assert view.stale == {number}
     assert number not in view.observations.trial
 
 

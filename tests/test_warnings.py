@@ -1,3 +1,5 @@
+"""What has been said of a study is remembered as long as its storage is in use."""
+
 from __future__ import annotations
 
 import copy
@@ -6,21 +8,7 @@ import pickle
 
 import optuna
 
-from optuna_misowild import MisoWildSampler
-from optuna_misowild.study.once import OncePerStudy
-
-
-def test_what_is_remembered_of_a_study_does_not_grow_with_it() -> None:
-    study = optuna.create_study(sampler=MisoWildSampler(seed=0))
-    old = study.ask()  # Whose worker is gone.
-    for n_trials in (3, 20):
-        study.add_trials([optuna.create_trial(value=1.0) for _ in range(n_trials)])
-        trial = study.ask()
-        trial.suggest_float("x", 0.0, 1.0)
-        study.tell(trial, 1.0)
-        unchecked = study.sampler._advice._unchecked.of(study)  # type: ignore[attr-defined]
-        assert len(unchecked) <= 2
-        assert old.number in unchecked
+from optuna_misowild.study.warnings import OncePerStudy
 
 
 def test_what_is_remembered_goes_with_the_storage() -> None:
@@ -32,7 +20,7 @@ def test_what_is_remembered_goes_with_the_storage() -> None:
     assert once.first(other, "topic")
     del study, other
     gc.collect()
-    assert not len(once._said._of)
+    assert not len(once._said)
 
 
 def test_copies_start_anew() -> None:

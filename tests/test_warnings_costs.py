@@ -1,16 +1,10 @@
-"""Likely mistakes are said once, and ordinary uses are left in peace."""
+"""What is said of costs and budgets; ordinary uses hear nothing."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
-from datetime import timedelta
 from typing import Any
 
-from advised_studies import Objective
-from advised_studies import infos_of
-from advised_studies import priced
-from advised_studies import run
 import optuna
 from optuna.storages import RDBStorage
 import pytest
@@ -18,115 +12,13 @@ from toy_studies import METHODS
 from toy_studies import study_of
 from toy_studies import toy
 from toy_studies import warnings_of
+from warned_studies import priced
+from warned_studies import run
 
 from optuna_misowild import CostBudgetCallback
 from optuna_misowild import MisoWildSampler
 from optuna_misowild import cumulated_cost
-from optuna_misowild import source_verdicts
-from optuna_misowild.methods.robust import RobustMethod
-from optuna_misowild.study.design_budget import what_is_left
-
-
-# What the sources cost.
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_a_preferred_source_that_is_the_cheapest_is_said(
-    method: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    run(priced(coarse=0.1, mid=0.5, fine=1.0), 9, method=method, n_startup_trials=2)
-    said = warnings_of(caplog)
-    assert said.count("is by far the cheapest") == 1
-    assert "preferred source 'coarse', the first choice of 'source'" in said
-    assert "`preferred_source='fine'`" in said
-
-
-@pytest.mark.parametrize(
-    "objective, arguments",
-    [
-        (priced(fine=1.0, coarse=0.1), {}),
-        (priced(fine=1.0, coarse=1.5), {}),
-        (priced(coarse=0.1, mid=0.2, fine=1.0), {}),
-        (priced(coarse=0.1, fine=1.0), {"preferred_source": "coarse"}),
-        (priced(coarse=0.1, fine=1.0), {"preferred_source": "fine"}),
-        (priced(coarse=0.1, fine=1.0), {"query_sources": ["coarse"]}),
-        (priced(a=0.0, b=0.0), {}),
-    ],
-)
-def test_other_orders_of_costs_are_not(
-    objective: Objective, arguments: dict[str, Any], caplog: pytest.LogCaptureFixture
-) -> None:
-    run(objective, 8, n_startup_trials=2, **arguments)
-    assert "is by far the cheapest" not in warnings_of(caplog)
-
-
-def test_the_noise_of_a_clock_is_no_cost(caplog: pytest.LogCaptureFixture) -> None:
-    def objective(trial: optuna.Trial) -> float:
-        source = trial.suggest_categorical("source", ["coarse", "fine"])
-        value = trial.suggest_float("x", 0.0, 1.0)
-        if source == "fine":  # A few milliseconds, against microseconds.
-            sum(range(300_000))
-        return value
-
-    run(objective, 10)
-    assert "is by far the cheapest" not in warnings_of(caplog)
-
-
-def test_a_source_that_is_dropped_is_said_with_its_cost(caplog: pytest.LogCaptureFixture) -> None:
-    study = run(priced(full=1.0, half=0.5, thrice=3.0, third=0.36, tenth=0.1), 16)
-    first, second = warnings_of(caplog).splitlines()
-    assert first == (
-        "Source 'half' is dropped, unless later costs say otherwise: it costs 0.5 times as much "
-        "as 'full', above `max_cost_ratio`. Offer a cheaper one in its place, or raise the limit "
-        "with `MisoWildSampler(method=RobustMethod(max_cost_ratio=...))`."
-    )
-    assert second == (
-        "Source 'thrice' is dropped, unless later costs say otherwise: it costs 3 times as much "
-        "as 'full', above `max_cost_ratio`."
-    )
-    verdicts = source_verdicts(study)
-    assert verdicts["half"] == verdicts["thrice"] == "dropped: hardly cheaper"
-    assert "dropped" not in verdicts["tenth"] + verdicts["third"]
-    assert sum(t.params["source"] == "half" for t in study.trials) == 2
-
-
-@pytest.mark.parametrize("is_timed", [True, False])
-def test_the_noise_of_a_clock_has_its_remedy(
-    is_timed: bool, caplog: pytest.LogCaptureFixture
-) -> None:
-    study = study_of(MisoWildSampler(seed=0))
-    for trial in run(priced(full=1.0, half=0.5), 7).trials:
-        if is_timed:
-            seconds = trial.user_attrs.pop("cost")
-            trial.datetime_start = datetime(2026, 1, 1)
-            trial.datetime_complete = trial.datetime_start + timedelta(seconds=seconds)
-        study.add_trial(trial)
-    caplog.clear()
-    study.optimize(priced(full=1.0, half=0.5), n_trials=1)
-    said = (
-        "mostly the noise of the clock, let the objective set a cost of your own: `trial.set_user"
-    )
-    assert warnings_of(caplog).count("Source 'half' is dropped") == 1
-    assert warnings_of(caplog).count(said) == is_timed
-
-
-@pytest.mark.parametrize("arguments", [{"method": "paper"}, {"query_sources": ["full"]}])
-def test_a_source_that_is_not_dropped_is_not(
-    arguments: dict[str, Any], caplog: pytest.LogCaptureFixture
-) -> None:
-    added = run(priced(full=1.0, half=0.5), 6, method=RobustMethod(max_cost_ratio=0.8))
-    assert "dropped" not in " ".join(source_verdicts(added).values())
-    study = study_of(MisoWildSampler(seed=0, **arguments))
-    study.add_trials(added.trials)
-    study.optimize(priced(full=1.0, half=0.5), n_trials=4)
-    assert warnings_of(caplog) == ""
-    assert "dropped" not in source_verdicts(study)["half"]
-
-
-def test_free_sources_are_not_said_to_be_dropped(caplog: pytest.LogCaptureFixture) -> None:
-    study = run(priced(a=0.0, b=0.0), 8)
-    assert warnings_of(caplog) == ""
-    assert source_verdicts(study) == {"b": "dropped: hardly cheaper"}
+from optuna_misowild.study.warnings import what_is_left
 
 
 # The budget.
@@ -147,7 +39,6 @@ def test_a_budget_that_lasts_is_not(method: str, caplog: pytest.LogCaptureFixtur
     study.optimize(priced(full=10.0, tenth=1.0), callbacks=[CostBudgetCallback(200.0)])
     assert cumulated_cost(study) >= 200.0
     assert warnings_of(caplog) == ""
-    assert "evaluations of the preferred source" not in infos_of(caplog)
 
 
 @pytest.mark.parametrize("is_timed", [False, True])
@@ -189,12 +80,6 @@ def test_a_budget_spent_before_the_design_is_through_is_said(
 )
 def test_what_is_left_of_the_design_in_words(n_left: int, rest: float, said: str) -> None:
     assert what_is_left(n_left, rest) == said
-
-
-def test_a_budget_that_never_ends_is_mentioned(caplog: pytest.LogCaptureFixture) -> None:
-    run(priced(full=1.0, tenth=0.1), 12, budget=3600.0)
-    assert infos_of(caplog).count("`budget=3600` would pay for 3") == 1
-    assert warnings_of(caplog) == ""
 
 
 def test_two_budgets_are_said(caplog: pytest.LogCaptureFixture) -> None:
@@ -338,38 +223,6 @@ def test_times_beside_added_trials_that_have_a_cost_are_fine(
 
 
 @pytest.mark.parametrize(
-    "name, value, is_said",
-    [
-        ("costs", 3.0, True),
-        ("Cost", 3, True),
-        ("costs", "3", False),
-        ("cos", 3.0, False),
-        ("loss", 3.0, False),
-        ("seconds", 3.0, False),
-    ],
-)
-def test_a_cost_of_almost_the_right_name_is_said(
-    name: str, value: Any, is_said: bool, caplog: pytest.LogCaptureFixture
-) -> None:
-    def objective(trial: optuna.Trial) -> float:
-        trial.set_user_attr(name, value)
-        return trial.suggest_float("x", 0.0, 1.0)
-
-    run(objective, 3)
-    assert warnings_of(caplog).count(f"pass `cost_attr={name!r}`") == is_said
-    assert is_said or warnings_of(caplog) == ""
-
-
-def test_a_cost_of_the_usual_name_is_said_if_another_was_told(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    run(priced(fine=1.0, coarse=0.1), 3, cost_attr="kwh")
-    said = warnings_of(caplog)
-    assert said.count("Trial 0 has the user attribute 'cost' = ") == 1
-    assert "but no 'kwh': its cost is its duration in seconds" in said
-
-
-@pytest.mark.parametrize(
     "before, after, is_said", [("kwh", "cost", 1), ("kwh", "kwh", 0), ("cost", "cost", 0)]
 )
 def test_a_study_resumed_without_the_name_of_its_costs_is_told(
@@ -383,13 +236,3 @@ def test_a_study_resumed_without_the_name_of_its_costs_is_told(
     study.sampler = MisoWildSampler(cost_attr=after, seed=0)
     study.optimize(objective, n_trials=1)
     assert warnings_of(caplog).count("pass `cost_attr='kwh'` to the sampler again") == is_said
-
-
-def test_another_attribute_beside_the_cost_is_fine(caplog: pytest.LogCaptureFixture) -> None:
-    def objective(trial: optuna.Trial) -> float:
-        trial.set_user_attr("costs", 3.0)
-        trial.set_user_attr("cost", 3.0)
-        return trial.suggest_float("x", 0.0, 1.0)
-
-    run(objective, 3)
-    assert warnings_of(caplog) == ""
