@@ -221,7 +221,7 @@ def test_a_crash_of_a_cheap_source_does_not_make_the_preferred_one_known() -> No
         "y": np.append(seen.y, np.nan),
         "cost": np.append(seen.cost, np.nan),
         "trial": np.arange(31),
-        "row": np.full(31, -1),
+        "design_row": np.full(31, -1),
         "pending": np.zeros(31, dtype=bool),
         "failed": np.arange(31) == 30,
         "constraints": np.empty((31, 0)),
