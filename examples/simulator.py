@@ -33,14 +33,17 @@ HEAT_AB, HEAT_BC = 90.0, 100.0  # K of warming by a unit of conversion
 COOLING = 5.0  # 1/s, heat exchange with the wall
 
 
-def profit(inlet: float, wall: float, velocity: float, n_cells: int) -> float:
-    """Simulate a tube of unit length until it is steady; return the profit per second.
+def simulate(inlet: float, wall: float, velocity: float, n_cells: int) -> np.ndarray:
+    """Simulate a tube of unit length until it is steady.
 
     Args:
         inlet: Temperature of the feed, in K.
         wall: Temperature of the wall, in K.
         velocity: Velocity of the flow, in tube lengths per second.
         n_cells: Number of cells of the grid.
+
+    Returns:
+        The concentrations of A and B, and the temperature, along the tube, shape (n_cells, 3).
     """
     entry = np.array([1.0, 0.0, inlet])  # concentrations of A and B, temperature
 
@@ -60,8 +63,14 @@ def profit(inlet: float, wall: float, velocity: float, n_cells: int) -> float:
     solution = solve_ivp(
         derivative, (0.0, steady), start, method="LSODA", lband=3, uband=3, rtol=1e-5, atol=1e-7
     )
-    outlet = solution.y[-3:, -1]
-    return float(velocity * (outlet[1] - FEED_COST))
+    if not solution.success:
+        raise RuntimeError(solution.message)
+    return solution.y[:, -1].reshape(n_cells, 3)
+
+
+def profit(tube: np.ndarray, velocity: float) -> float:
+    """Return the profit per second of a steady flow."""
+    return float(velocity * (tube[-1, 1] - FEED_COST))
 
 
 def objective(trial: optuna.Trial) -> float:
@@ -69,7 +78,8 @@ def objective(trial: optuna.Trial) -> float:
     inlet = trial.suggest_float("inlet", 320.0, 400.0)
     wall = trial.suggest_float("wall", 300.0, 400.0)
     velocity = trial.suggest_float("velocity", 0.05, 5.0, log=True)
-    return profit(inlet, wall, velocity, CELLS[source])  # the trial's cost: its seconds
+    tube = simulate(inlet, wall, velocity, CELLS[source])  # the trial's cost: its seconds
+    return profit(tube, velocity)
 
 
 def main() -> None:

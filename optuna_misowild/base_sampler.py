@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from itertools import islice
+import math
 import time
 from typing import TYPE_CHECKING
 from typing import Any
+import warnings
 
 import numpy as np
 from optuna.samplers import BaseSampler
+from optuna.trial import Trial
 from optuna.trial import TrialState
 
 from optuna_misowild.gp.threads import single_blas_thread
@@ -65,6 +68,7 @@ class MethodSampler(BaseSampler):
         method: What chooses the queries.
         settings: How the trials are to be read.
         n_startup_trials: Number of rows of the initial design.
+        constraints_func: Takes a trial to its constraints, or None.
         independent_sampler: Sampler for parameters that not all trials have, or None.
         warn_independent_sampling: Whether to warn when it is used.
         seed: Seed of the suggestions, or None.
@@ -76,6 +80,7 @@ class MethodSampler(BaseSampler):
         method: Method,
         settings: Settings,
         n_startup_trials: int,
+        constraints_func: Callable[[FrozenTrial], Sequence[float]] | None,
         independent_sampler: BaseSampler | None,
         warn_independent_sampling: bool,
         seed: int | None,
@@ -92,6 +97,20 @@ class MethodSampler(BaseSampler):
         self._warn_independent_sampling = arguments.flag(
             "warn_independent_sampling", warn_independent_sampling
         )
+        if constraints_func is not None:
+            if not callable(constraints_func):
+                raise TypeError(
+                    "`constraints_func` must be a function of a trial or None, but got "
+                    f"{constraints_func!r}."
+                )
+            if hasattr(Trial, "set_constraint"):
+                warnings.warn(
+                    "`constraints_func` is deprecated, as in all samplers of Optuna since 5.0.0. "
+                    "Let the objective call `trial.set_constraint(name, value)` instead.",
+                    FutureWarning,
+                    stacklevel=3,  # Where the user creates the sampler.
+                )
+        self._constraints_func = constraints_func
         self._seed = None if seed is None else arguments.integer("seed", seed, least=0)
         self._warnings = Warnings(
             type(self).__name__, self._settings, self._method, self._n_startup_trials
@@ -171,10 +190,23 @@ class MethodSampler(BaseSampler):
             # First, since it may set constraints, to which we add one.
             with _kept(trial, f"The independent sampler, {type(independent).__name__}, after"):
                 independent.after_trial(study, trial, state, values)
-        with _kept(trial, "Recording the source and the cost of"):
-            self._record(study, trial)
-        with _kept(trial, "Looking for likely mistakes in"):
-            self._warnings.after_trial(study, trial, state)
+        try:
+            if state in (TrialState.COMPLETE, TrialState.PRUNED):
+                self._record_constraints(study, trial)
+        finally:  # What the user's function raises stops the study, as with Optuna's samplers.
+            with _kept(trial, "Recording the source and the cost of"):
+                self._record(study, trial)
+            with _kept(trial, "Looking for likely mistakes in"):
+                self._warnings.after_trial(study, trial, state)
+
+    def _record_constraints(self, study: Study, trial: FrozenTrial) -> None:
+        if self._constraints_func is None:
+            return
+        constraints = None
+        try:
+            constraints = _numbers(self._constraints_func(trial))
+        finally:
+            attributes.write_constraints(study, trial, constraints)
 
     def _record(self, study: Study, trial: FrozenTrial) -> None:
         cost_attr = self._settings.cost_attr
@@ -462,3 +494,16 @@ def _fixed_params(study: Study, trial: FrozenTrial) -> dict[str, Any]:
         **partially_fixed(study.sampler),
         **trial.params,
     }
+
+
+def _numbers(constraints: Any) -> tuple[float, ...]:
+    """Return what a ``constraints_func`` has returned, as it is recorded."""
+    try:
+        values = tuple(map(float, constraints))
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"`constraints_func` must return a sequence of numbers, but returned {constraints!r}."
+        ) from None
+    if any(map(math.isnan, values)):
+        raise ValueError(f"`constraints_func` must not return NaN, but returned {constraints!r}.")
+    return values

@@ -21,6 +21,7 @@ from optuna_misowild.visualization.acquisition import acquisition_figure
 from optuna_misowild.visualization.cost_history import cost_history_figure
 from optuna_misowild.visualization.cost_model import cost_model_figure
 from optuna_misowild.visualization.discrepancy import discrepancy_figure
+from optuna_misowild.visualization.feasibility import feasibility_figure
 from optuna_misowild.visualization.objective_model import objective_model_figure
 from optuna_misowild.visualization.source_usage import source_usage_figure
 from optuna_misowild.visualization.source_worth import source_worth_figure
@@ -46,6 +47,7 @@ FIGURES = {
     "misowild-objective-model": objective_model_figure,
     "misowild-cost-model": cost_model_figure,
     "misowild-discrepancy": discrepancy_figure,
+    "misowild-feasibility": feasibility_figure,
     "misowild-acquisition": acquisition_figure,
 }
 
@@ -170,8 +172,11 @@ def _spent(data: FigureData) -> str:
     counts = ", ".join(f"{states[s]} {s.name.lower()}" for s in TrialState if states[s])
     budget = data.view.settings.budget
     of_budget = f" of {budget:g} ({data.view.spent / budget:.0%})" if budget is not None else ""
+    n_infeasible = sum(not query.feasible for query in data.queries)
+    infeasible = f" {n_infeasible} of them broke a constraint of yours." if n_infeasible else ""
     return (
         f"**Spent:** {data.view.spent:.4g}{of_budget}{data.cost_unit} by {counts or 'no'} trials."
+        f"{infeasible}"
     )
 
 
@@ -183,8 +188,11 @@ def _recommendation(data: FigureData) -> str:
     preferred = _escape(data.labels[0])
     if recommendation.verified:
         how = f"verified on {preferred}: {recommendation.value:.6g}"
+        how += "" if recommendation.feasible else ", **but it breaks a constraint of yours**"
     else:
         how = f"not verified on {preferred} yet"
+        if recommendation.probability < 1.0:
+            how += f", feasible with probability {recommendation.probability:.2g}"
     expected = f"the model expects {recommendation.mean:.6g} ± {recommendation.std:.2g} there"
     return f"**Recommended:** {params}; {how}; {expected}."
 

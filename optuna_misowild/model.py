@@ -77,6 +77,20 @@ class Model:
         """Return the acquisition of querying a source: the larger, the sooner it is asked."""
         return self._ask(self._fitted.acquisition, params, source)
 
+    def probability_of_feasibility(self, params: Any, source: Any = FIRST) -> Any:
+        """Return how likely a query is to meet the user's constraints, and not to fail.
+
+        1 where no trial has failed and none has a constraint.
+        """
+        log_probability = getattr(self._fitted, "log_probability", None)
+
+        def probability(X: NDArray[np.float64], source: int) -> NDArray[np.float64]:
+            if log_probability is None:
+                return np.ones(len(X))
+            return np.asarray(np.exp(log_probability(X, source)))
+
+        return self._ask(probability, params, source)
+
     def _ask(self, function: Callable[..., Any], params: Any, source: Any) -> Any:
         many = not isinstance(params, Mapping)
         X = self._locations(params if many else [params])

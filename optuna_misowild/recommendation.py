@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
 
     from optuna_misowild.base_sampler import MethodSampler
+    from optuna_misowild.methods.base import Incumbent
     from optuna_misowild.study.snapshot import StudyView
 
 
@@ -43,6 +44,11 @@ class Recommendation:
         verified: Whether they were observed on the preferred source.
         mean: What the model expects of the preferred source there; in the sense of the study. With
             noise, the best observed value is better than this.
+        feasible: Whether it meets the constraints of the user: as observed if verified, else
+            whether the model holds that for more likely than not. Something infeasible is
+            recommended only while nothing else is known.
+        probability: How likely another query of the preferred source is to meet them there and
+            not to fail, by the model.
     """
 
     params: dict[str, Any]
@@ -52,6 +58,8 @@ class Recommendation:
     trial: FrozenTrial | None = field(repr=False)  # It alone would fill a screen.
     verified: bool
     mean: float
+    feasible: bool = True
+    probability: float = 1.0
     _source_param: str | None = field(default=None, repr=False)
     _preferred_source: Any = field(default=None, repr=False)
 
@@ -66,6 +74,7 @@ def recommend(study: Study, *, sampler: MethodSampler | None = None) -> Recommen
     """Return the parameters that a method recommends, and whether they are verified.
 
     If they are not, evaluate them once: ``study.enqueue_trial(recommendation.to_enqueue())``.
+    Parameters that meet the constraints of the user are preferred to all others.
 
     Args:
         study: A study with at least one finished trial that has a value.
@@ -83,37 +92,50 @@ def recommend(study: Study, *, sampler: MethodSampler | None = None) -> Recommen
 
 def recommend_from(sampler: MethodSampler, view: StudyView) -> Recommendation:
     """Return what a sampler's method recommends by the trials of a view; see :func:`recommend`."""
-    feasible = {t.number for t in view.trials if is_feasible(t, view.sources.name)}
-    seen = view.observations
-    seen = replace(seen, y=np.where(np.isin(seen.trial, list(feasible)), seen.y, np.nan))
+    seen, trials = view.observations, {t.number: t for t in view.trials}
+
+    def is_met(incumbent: Incumbent) -> bool:
+        trial = trials[int(seen.trial[incumbent.index])]
+        observed = not incumbent.verified or is_feasible(trial, view.sources.name)
+        return incumbent.feasible and observed
+
+    def is_finite(trial: FrozenTrial) -> bool:
+        return trial.value is None or math.isfinite(trial.value)
+
     with single_blas_thread():
         incumbent = sampler.method.recommend(seen, view.domain)
-        # An infinite value counts as the worst finite one, which may be the best one as well.
-        infinite = {t.number for t in view.trials if t.value is not None and math.isinf(t.value)}
-        if incumbent is not None and int(seen.trial[incumbent.index]) in infinite:
-            finite = ~np.isin(seen.trial, list(infinite))
-            finite_only = replace(seen, y=np.where(finite, seen.y, np.nan))
-            incumbent = sampler.method.recommend(finite_only, view.domain) or incumbent
+        # An infinite value counts as the worst finite one, which may be the best one as well. And
+        # a method need not know of constraints, nor of values of them that cannot be read.
+        if incumbent is not None:
+            number = int(seen.trial[incumbent.index])
+            if not (is_finite(trials[number]) and is_met(incumbent)):
+                good = [
+                    is_finite(trials[n]) and is_feasible(trials[n], view.sources.name)
+                    for n in seen.trial.tolist()
+                ]
+                good_only = replace(seen, y=np.where(good, seen.y, np.nan))
+                incumbent = sampler.method.recommend(good_only, view.domain) or incumbent
     if incumbent is None:
         raise ValueError(
             f"There is nothing to recommend yet: none of the study's {len(view.trials)} trials, "
             f"as far as {type(sampler.method).__name__} learns from them, has finished with a "
-            "value and meets its constraints."
+            "value."
         )
     sources = view.sources
-    number = int(view.observations.trial[incumbent.index])
-    trial = next(t for t in view.trials if t.number == number)
+    trial = trials[int(seen.trial[incumbent.index])]
     sign = -1.0 if view.study.direction == StudyDirection.MAXIMIZE else 1.0
     assert trial.value is not None
     mean = sign * incumbent.mean
     return Recommendation(
         params={name: value for name, value in trial.params.items() if name != sources.name},
-        source=sources.choices[view.observations.source[incumbent.index]],
+        source=sources.choices[seen.source[incumbent.index]],
         value=trial.value if incumbent.verified else mean,
         std=incumbent.std,
         trial=trial,
         verified=incumbent.verified,
         mean=mean,
+        feasible=is_met(incumbent),
+        probability=incumbent.probability,
         _source_param=None if sources.distribution is None else sources.name,
         _preferred_source=sources.choices[0],
     )

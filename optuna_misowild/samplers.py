@@ -15,9 +15,11 @@ from optuna_misowild.study.source_parameter import FIRST
 
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from collections.abc import Sequence
 
     from optuna.samplers import BaseSampler
+    from optuna.trial import FrozenTrial
 
     from optuna_misowild.methods.base import Method
 
@@ -34,7 +36,9 @@ class MisoWildSampler(MethodSampler):
     of MISO-wiLDCosts (Candelieri and Archetti 2021), by default in a form that does not depend
     on the units of the objective and the cost, and is not misled by a biased source.
 
-    A study without a source parameter works as well, as cost-aware optimisation.
+    A study without a source parameter works as well, as cost-aware optimisation. Constraints that
+    the objective sets (``trial.set_constraint``; at most ten) are learnt on each source, and so is
+    where trials fail: such places are avoided.
 
     Example:
 
@@ -71,6 +75,10 @@ class MisoWildSampler(MethodSampler):
         n_startup_trials: Size of the initial design, in locations per source.
         query_sources: The choices that may be queried; trials on the others are only read.
             By default all.
+        constraints_func: Takes a finished trial to its constraints, a sequence of numbers that
+            are at most 0 where they are met, as with Optuna's samplers. It is called after each
+            complete or pruned trial; what it raises stops the study, and the trial is kept. With
+            Optuna 5 it is deprecated: let the objective call ``trial.set_constraint``.
         independent_sampler: Sampler for parameters that not all trials have (conditional search
             spaces). By default they are drawn uniformly.
         warn_independent_sampling: Whether to warn, once for each, of parameters that are sampled
@@ -95,6 +103,7 @@ class MisoWildSampler(MethodSampler):
         cost_attr: str = COST_ATTR,
         n_startup_trials: int = 5,
         query_sources: Sequence[Any] | None = None,
+        constraints_func: Callable[[FrozenTrial], Sequence[float]] | None = None,
         independent_sampler: BaseSampler | None = None,
         warn_independent_sampling: bool = True,
         seed: int | None = None,
@@ -109,6 +118,7 @@ class MisoWildSampler(MethodSampler):
                 budget=budget,
             ),
             n_startup_trials=n_startup_trials,
+            constraints_func=constraints_func,
             independent_sampler=independent_sampler,
             warn_independent_sampling=warn_independent_sampling,
             seed=seed,
@@ -138,6 +148,10 @@ class CarboCoolingSampler(MethodSampler):
             Another name than ``"cost"`` is recorded in the trials, so that callbacks and figures
             find it.
         n_startup_trials: Size of the Latin hypercube.
+        constraints_func: Takes a finished trial to its constraints, a sequence of numbers that
+            are at most 0 where they are met, as with Optuna's samplers. It is called after each
+            complete or pruned trial; what it raises stops the study, and the trial is kept. With
+            Optuna 5 it is deprecated: let the objective call ``trial.set_constraint``.
         independent_sampler: Sampler for parameters that not all trials have (conditional search
             spaces). By default they are drawn uniformly.
         warn_independent_sampling: Whether to warn, once for each, of parameters that are sampled
@@ -160,6 +174,7 @@ class CarboCoolingSampler(MethodSampler):
         preferred_source: Any = FIRST,
         cost_attr: str = COST_ATTR,
         n_startup_trials: int = 5,
+        constraints_func: Callable[[FrozenTrial], Sequence[float]] | None = None,
         independent_sampler: BaseSampler | None = None,
         warn_independent_sampling: bool = True,
         seed: int | None = None,
@@ -185,6 +200,7 @@ class CarboCoolingSampler(MethodSampler):
                 only_preferred=True,
             ),
             n_startup_trials=n_startup_trials,
+            constraints_func=constraints_func,
             independent_sampler=independent_sampler,
             warn_independent_sampling=warn_independent_sampling,
             seed=seed,

@@ -27,7 +27,7 @@ WORTH, NOT_WORTH = "worth its cost", "not worth its cost"
 _FEWEST = 5
 _CONFIDENCE = 1.96  # Standard deviations of a normal distribution: 95 %.
 # What observations have per query.
-_ARRAYS = ("X", "source", "y", "cost", "pending", "trial", "row")
+_ARRAYS = ("X", "source", "y", "cost", "pending", "trial", "row", "failed", "constraints")
 
 
 @dataclass(frozen=True)

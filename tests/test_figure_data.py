@@ -10,7 +10,6 @@ import numpy as np
 import optuna
 import pytest
 from studies_to_see import SOURCES
-from studies_to_see import infeasible_best
 from studies_to_see import study_of
 from studies_to_see import told
 from studies_to_see import traces
@@ -18,6 +17,7 @@ from studies_to_see import two_d
 
 from optuna_misowild import CarboCoolingSampler
 from optuna_misowild import MisoWildSampler
+from optuna_misowild import figure_data
 from optuna_misowild import recommend
 from optuna_misowild.figure_data import FigureData
 from optuna_misowild.visualization import plot_acquisition
@@ -84,12 +84,14 @@ def test_values_whose_squares_overflow_are_shown_as_they_are() -> None:
     assert 1e98 < np.abs(line.y).max() < 1e101
 
 
-def test_without_a_recommendation_slices_go_through_the_middle() -> None:
-    source = infeasible_best().trials[-1].system_attrs
-    study = optuna.create_study()
-    for trial in study_of(8, two_d).trials:
-        trial.system_attrs |= {k: v for k, v in source.items() if k.startswith("constraints")}
-        study.add_trial(trial)
+def test_without_a_recommendation_slices_go_through_the_middle(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def nothing(*args: object) -> None:
+        raise ValueError
+
+    monkeypatch.setattr(figure_data, "recommend_from", nothing)
+    study = study_of(8, two_d)
     sampler = MisoWildSampler()
     figure = plot_objective_model(study, ["x"], sampler=sampler)
     assert not traces(figure, "Recommended")

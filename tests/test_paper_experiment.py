@@ -71,7 +71,17 @@ def test_paper_verifies_its_recommendation_at_the_end(
     params = {"C": 10.0, "gamma": 1.0}
 
     def unverified(study: optuna.Study) -> Recommendation:
-        return Recommendation(params, "10%", 0.01, 0.0, None, False, 0.01, "source", SOURCES[0])
+        return Recommendation(
+            params,
+            "10%",
+            0.01,
+            0.0,
+            None,
+            False,
+            0.01,
+            _source_param="source",
+            _preferred_source=SOURCES[0],
+        )
 
     monkeypatch.setattr(experiment, "recommend", unverified)
     result = finish(Run(TASK, "paper", seed=1, evaluations=6), tmp_path / "studies.log")

@@ -47,7 +47,7 @@ def test_forty_trials_find_the_optimum_of_the_preferred_source(
     assert repr(recommendation) == (
         f"Recommendation(params={recommendation.params}, source={recommendation.source!r}, value="
         f"{recommendation.value}, std={recommendation.std}, verified={recommendation.verified}, "
-        f"mean={recommendation.mean})"
+        f"mean={recommendation.mean}, feasible=True, probability={recommendation.probability})"
     )
     if method == "robust":
         expected = study.sampler.model(study).predict(recommendation.params)

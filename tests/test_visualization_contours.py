@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import optuna
+from optuna.trial import TrialState
 from plotly import colors
 import pytest
 from studies_to_see import SOURCES
@@ -52,8 +53,9 @@ def test_each_panel_has_the_observations_of_its_source(
     assert [trace.xaxis for trace in shown] == ["x", "x2", "x3"]
     for trace, source in zip(shown, SOURCES, strict=True):
         own = [trial for trial in study.trials if trial.params["source"] == source]
-        # A pruned or failed trial has cost something, too.
-        own = [t for t in own if name == "cost" or t.state == optuna.trial.TrialState.COMPLETE]
+        # A pruned trial has cost something, too. Failed ones are crosses.
+        states = [TrialState.COMPLETE, TrialState.PRUNED][: 1 + (name == "cost")]
+        own = [t for t in own if t.state in states]
         assert len(own) > 1
         np.testing.assert_allclose(trace.x, [trial.params["y"] for trial in own], rtol=1e-5)
         np.testing.assert_allclose(trace.y, [trial.params["x"] for trial in own], rtol=1e-5)
@@ -109,9 +111,12 @@ def test_each_panel_has_the_star_and_the_legend_has_it_once(figures: dict[str, A
 def test_where_a_discrepancy_was_asked_is_white(
     study: optuna.Study, figures: dict[str, Any]
 ) -> None:
+    crosses = {t.xaxis: t for t in traces(figures["discrepancy"], "Failed Trial")}
     for trace, source in zip(points(figures["discrepancy"]), SOURCES[1:], strict=True):
-        assert trace.marker.color == "white"
-        assert len(trace.x) == sum(trial.params["source"] == source for trial in study.trials)
+        shown = [trace, *([crosses[trace.xaxis]] if trace.xaxis in crosses else [])]
+        assert {one.marker.color for one in shown} == {"white"}
+        n_own = sum(trial.params["source"] == source for trial in study.trials)
+        assert sum(len(one.x) for one in shown) == n_own
 
 
 def test_many_sources_and_values_next_to_nothing() -> None:

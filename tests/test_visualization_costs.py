@@ -134,8 +134,10 @@ def test_what_the_user_has_constrained_is_no_result() -> None:
     assert min(traces(figure, "Best on full")[0].y) > -2.0
     assert traces(figure, "Infeasible Trial")[0].y == (-99.0,)
     assert -99.0 not in traces(figure, "full")[0].y
-    colors = {trace.marker.color for trace in figure.data if trace.mode == "markers"}
-    assert len(colors) == 4
+    colors = {name: traces(figure, name)[0].marker.color for name in SOURCES}
+    assert len({*colors.values()}) == 3
+    assert traces(figure, "Infeasible Trial")[0].marker.color == (colors["full"],)
+    assert traces(figure, "Infeasible Trial")[0].marker.symbol == "circle-open"
     assert traces(figure, "Best on full")[0].line.color == traces(figure, "full")[0].marker.color
 
 

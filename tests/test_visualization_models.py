@@ -114,9 +114,11 @@ def test_costs_of_nothing_are_not_on_a_logarithmic_axis() -> None:
         user_attrs={"cost": 0.0},
     )
     study.add_trial(free)
-    (points,) = traces(plot_cost_model(study), "objective", "markers")
-    assert min(points.y) > 0.0
-    assert len(points.y) == sum(trial.state.is_finished() for trial in study.trials) - 1
+    figure = plot_cost_model(study)
+    (points,), (failed,) = traces(figure, "objective", "markers"), traces(figure, "Failed Trial")
+    shown = [*points.y, *failed.y]
+    assert min(shown) > 0.0
+    assert len(shown) == sum(trial.state.is_finished() for trial in study.trials) - 1
 
 
 def test_good_is_dark_in_a_study_that_maximises_too() -> None:

@@ -63,8 +63,9 @@ def test_panels_stand_in_the_order_of_the_names(data: FigureData) -> None:
     assert [figure.layout[f"yaxis{i}"].title.text for i in ("", 4)] == ["Zeal"] * 2
     assert [figure.layout[f"yaxis{i}"].matches for i in ("", 2, 3, 5)] == ["y4"] * 4  # One scale.
     shown = [trace for trace in figure.data if trace.showlegend]
-    assert [trace.name for trace in shown] == [*SOURCES]  # Each once, not once per panel.
-    assert [trace.mode for trace in shown] == ["lines"] * 3
+    # Each once, not once per panel.
+    assert [trace.name for trace in shown if trace.mode == "lines"] == [*SOURCES]
+    assert [trace.name for trace in shown if trace.mode == "markers"] == ["Failed Trial"]
 
 
 def test_each_source_has_its_colour_and_the_preferred_one_is_the_strongest(
@@ -153,7 +154,8 @@ def test_a_study_whose_failed_trials_lack_a_parameter() -> None:
     study.add_trial(optuna.create_trial(state=optuna.trial.TrialState.FAIL, params={}))
     figure = sliced(FigureData(study), ["x"], observed=lambda query: query.spent)
     (points,) = traces(figure, "objective", "markers")
-    assert len(points.x) == len(study.trials) - 1
+    (failed,) = traces(figure, "Failed Trial")
+    assert len(points.x) + len(failed.x) == len(study.trials) - 1
 
 
 @pytest.mark.parametrize(

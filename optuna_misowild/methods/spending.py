@@ -92,7 +92,7 @@ def best_payable(
         cost: The lowest predicted cost there of a source that may be chosen, shape (n,).
     """
     if len(cost) and limit.cost < np.inf:
-        limit = limit._replace(cost=max(limit.cost, _ABOUT * float(cost.min())))
+        limit = SpendingLimit(max(limit.cost, _ABOUT * float(cost.min())), limit.reserves)
     found = find(limit, starts)
     if found.value == -np.inf and limit.cost < np.inf:
         found = find(limit, queried[np.argsort(cost)[:1]])

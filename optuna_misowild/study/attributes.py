@@ -27,6 +27,10 @@ from optuna.trial import TrialState
 
 from optuna_misowild.study import clock
 from optuna_misowild.study import optuna_private
+from optuna_misowild.study.constraints import CONSTRAINTS_KEY
+from optuna_misowild.study.constraints import NAMED_CONSTRAINT
+from optuna_misowild.study.constraints import as_number
+from optuna_misowild.study.constraints import unreadable_constraints
 
 
 if TYPE_CHECKING:
@@ -87,9 +91,19 @@ def _mark_of(system_attrs: Mapping[str, Any], source: int) -> tuple[str, Any]:
     """Return the system attribute that says whether a source is the preferred one."""
     if hasattr(optuna.trial.Trial, "set_constraint"):
         # What `Trial.set_constraint` writes in Optuna 5; it needs a live `Trial`.
-        return f"constraints:{PREFERRED_CONSTRAINT}", _violation(source)
+        return f"{NAMED_CONSTRAINT}{PREFERRED_CONSTRAINT}", _violation(source)
     # Optuna 4 keeps one list of unnamed constraints.
-    return "constraints", [*(system_attrs.get("constraints") or ()), _violation(source)]
+    return CONSTRAINTS_KEY, [*(system_attrs.get(CONSTRAINTS_KEY) or ()), _violation(source)]
+
+
+def write_constraints(
+    study: Study, trial: FrozenTrial, constraints: tuple[float, ...] | None
+) -> None:
+    """Record the constraints of a finishing trial, None if they are unknown.
+
+    Before its source, whose mark may have to stand last among them; see :func:`write_source`.
+    """
+    study._storage.set_trial_system_attr(trial._trial_id, CONSTRAINTS_KEY, constraints)
 
 
 def imported_attrs(constraints: Mapping[str, Any], source: int | None) -> dict[str, Any]:
@@ -181,9 +195,9 @@ def source_index_of(trial: FrozenTrial) -> int | None:
     index = trial.user_attrs.get(SOURCE_INDEX_ATTR)
     if not _is_integer(index, _MAX_ROW):
         return None
-    unnamed = trial.system_attrs.get("constraints")
+    unnamed = trial.system_attrs.get(CONSTRAINTS_KEY)
     last = unnamed[-1] if isinstance(unnamed, (list, tuple)) and unnamed else 0.0
-    violation = trial.system_attrs.get(f"constraints:{PREFERRED_CONSTRAINT}", last)
+    violation = trial.system_attrs.get(f"{NAMED_CONSTRAINT}{PREFERRED_CONSTRAINT}", last)
     return index if violation == _violation(index) else None
 
 
@@ -335,6 +349,7 @@ def malformed(trial: FrozenTrial) -> str | None:
         wrong.append(_THINKING_KEY)
     if _SOURCE_KEY in attrs and not _is_integer(attrs[_SOURCE_KEY], _MAX_ROW):
         wrong.append(_SOURCE_KEY)
+    wrong += unreadable_constraints(attrs)
     wrong += [key for key in (TIMED_KEY, _IMPORTED_KEY) if attrs.get(key, True) is not True]
     if attrs.get(clock.BEGUN_KEY) is not None and clock.begin_of(trial) is None:
         wrong.append(clock.BEGUN_KEY)
@@ -357,20 +372,32 @@ def short(value: Any) -> str:
 def is_feasible(trial: FrozenTrial, source: str) -> bool:
     """Whether a trial meets the constraints of the user; ``source`` is the parameter's name."""
     named = own_constraints(trial, source)
-    unnamed = named.pop("constraints", [])
+    unnamed = named.pop(CONSTRAINTS_KEY, [])
     return all(isinstance(v, (int, float)) and v <= 0.0 for v in [*named.values(), *unnamed])
 
 
 def own_constraints(trial: FrozenTrial, source: str) -> dict[str, Any]:
     """Return the system attributes that hold the constraints of the user, without our mark."""
     attrs = trial.system_attrs
-    named = {k: v for k, v in attrs.items() if k.startswith("constraints:")}
-    is_named = named.pop(f"constraints:{PREFERRED_CONSTRAINT}", None) is not None
-    unnamed = attrs.get("constraints")
+    named = {k: v for k, v in attrs.items() if k.startswith(NAMED_CONSTRAINT)}
+    is_named = named.pop(f"{NAMED_CONSTRAINT}{PREFERRED_CONSTRAINT}", None) is not None
+    unnamed = attrs.get(CONSTRAINTS_KEY)
     unnamed = list(unnamed) if isinstance(unnamed, (list, tuple)) else []
     # Where ours has no name it is the last one, see `write_source`.
     index = source_index_of(trial)
     if index is not None and source in trial.params and not is_named:
         if unnamed[-1:] == [_violation(index)]:
             unnamed.pop()
-    return {**named, "constraints": unnamed} if unnamed else named
+    return {**named, CONSTRAINTS_KEY: unnamed} if unnamed else named
+
+
+def constraint_values(trial: FrozenTrial, source: str) -> dict[str, float]:
+    """Return the constraints of the user by their names, at most 0 where they are met.
+
+    Those without a name are called by their position, as Optuna 5 does. NaN is what is no number.
+    """
+    named = own_constraints(trial, source)
+    unnamed = named.pop(CONSTRAINTS_KEY, [])
+    values = {str(i): value for i, value in enumerate(unnamed)}
+    values |= {key.removeprefix(NAMED_CONSTRAINT): value for key, value in named.items()}
+    return {name: as_number(value) for name, value in values.items()}

@@ -18,6 +18,7 @@ from optuna.trial import TrialState
 from optuna_misowild.methods.base import Observations
 from optuna_misowild.optim.domain import distances
 from optuna_misowild.study import attributes
+from optuna_misowild.study.constraints import constraint_names
 from optuna_misowild.study.costs import costs_of
 from optuna_misowild.study.space import coordinate
 from optuna_misowild.study.space import domain_of
@@ -64,6 +65,9 @@ class History:
         imported: Whether they are imported, shape (n,).
         stale: Whether their worker is gone, shape (n,). Such trials tell nothing, unless two of
             them were close to each other: then they count as failed.
+        failed: Whether they have failed, shape (n,), as those have whose worker was killed.
+        constraints: Values of the user's constraints, shape (n, K); NaN where unknown.
+        ignored_constraints: Names of further constraints, where there are more than ten.
         sources: The sources of the study.
         spent: Total cost of the study so far, including trials that tell nothing.
         initial_spent: Cost of the initial design.
@@ -81,6 +85,9 @@ class History:
     running: NDArray[np.bool_]
     imported: NDArray[np.bool_]
     stale: NDArray[np.bool_]
+    failed: NDArray[np.bool_]
+    constraints: NDArray[np.float64]
+    ignored_constraints: Sequence[str]
     sources: Sources
     spent: float
     initial_spent: float
@@ -145,6 +152,9 @@ class History:
             initial_spent=self.initial_spent,
             n_undecided=self.n_undecided,
             n_imported=int(self.imported[kept].sum()),
+            # Of the stale ones only those are here that were close to each other.
+            failed=self.failed[kept] | self.stale[kept],
+            constraints=self.constraints[kept],
         )
 
 
@@ -201,6 +211,12 @@ def read(
         for index, (trial, params, *_) in zip(source, kept, strict=True)
     ]
     number = [trial.number for trial, *_ in kept]
+    # A running trial may have more to say.
+    constraints = [
+        attributes.constraint_values(t, sources.name) if t.state.is_finished() else {}
+        for t, *_ in kept
+    ]
+    names, ignored = constraint_names(constraints)
     return History(
         trials=[trial for trial, *_ in kept],
         params=[params for _, params, *_ in kept],
@@ -217,6 +233,11 @@ def read(
         running=np.array([t.state == TrialState.RUNNING for t, *_ in kept], dtype=bool),
         imported=np.array([attributes.is_imported(t) for t, *_ in kept], dtype=bool),
         stale=np.array([n in stale for n in number], dtype=bool),
+        failed=np.array([t.state == TrialState.FAIL for t, *_ in kept], dtype=bool),
+        constraints=np.array(
+            [[g.get(name, math.nan) for name in names] for g in constraints], dtype=float
+        ).reshape(len(kept), len(names)),
+        ignored_constraints=ignored,
         sources=sources,
         spent=spent,
         initial_spent=initial_spent,

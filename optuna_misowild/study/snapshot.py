@@ -162,6 +162,11 @@ class StudyView:
         """What all trials together have cost."""
         return self._history.spent
 
+    @property
+    def ignored_constraints(self) -> Sequence[str]:
+        """Names of the user's constraints that are too many to be learnt from."""
+        return self._history.ignored_constraints
+
     @cached_property
     def stale(self) -> frozenset[int]:
         """Numbers of the trials whose worker is gone."""

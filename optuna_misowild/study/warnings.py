@@ -18,11 +18,14 @@ from optuna.trial import TrialState
 
 from optuna_misowild.gp.cost import typical_cost
 from optuna_misowild.study import attributes
+from optuna_misowild.study.constraints import MAX_CONSTRAINTS
 from optuna_misowild.study.costs import COST_ATTR
 from optuna_misowild.study.costs import costs_of
 from optuna_misowild.study.costs import has_own_unit
 from optuna_misowild.study.costs import malformed_cost
 from optuna_misowild.study.costs import recorded_cost_attr
+from optuna_misowild.study.failures import many_failed
+from optuna_misowild.study.optuna_private import storage_of
 from optuna_misowild.study.snapshot import Settings
 from optuna_misowild.study.source_parameter import FIRST
 from optuna_misowild.study.source_parameter import latest_distribution
@@ -64,12 +67,12 @@ class OncePerStudy:
 
     def is_said(self, study: Study, topic: Hashable) -> bool:
         """Whether a topic is done with."""
-        return (study.study_name, topic) in self._said.get(study._storage, ())
+        return (study.study_name, topic) in self._said.get(storage_of(study), ())
 
     def first(self, study: Study, topic: Hashable) -> bool:
         """Return whether a topic is new, once: not to two threads at the same time either."""
         token = object()
-        said = self._said.setdefault(study._storage, {})
+        said = self._said.setdefault(storage_of(study), {})
         return said.setdefault((study.study_name, topic), token) is token
 
     def __reduce__(self) -> Any:
@@ -104,6 +107,7 @@ class Warnings:
         self._other_cost_attr(view)
         self._spent_budget(view)
         self._initial_design(view)
+        self._too_many_constraints(view)
 
     def after_trial(self, study: Study, trial: FrozenTrial, state: TrialState) -> None:
         """Say what a trial tells that ends now, by the attributes that its objective has set.
@@ -117,6 +121,8 @@ class Warnings:
             self._mixed_costs(study, trial, trials)
         elif state == TrialState.PRUNED:
             self._many_pruned(study, trial)
+        elif state == TrialState.FAIL:
+            self._many_failed(study, trial)
 
     def _say(self, study: Study, topic: Hashable, text: str) -> None:
         if self._once.first(study, topic):
@@ -222,6 +228,26 @@ class Warnings:
             "`pruner=optuna.pruners.NopPruner()`, since Optuna's default prunes. What ends early, "
             "such as fewer epochs, can be a source of its own.",
         )
+
+    # Failures and constraints.
+
+    def _many_failed(self, study: Study, trial: FrozenTrial) -> None:
+        if self._once.is_said(study, "failed"):
+            return
+        said = many_failed(trial, attributes.all_trials(study), self._settings.source)
+        if said is not None:
+            self._say(study, "failed", said)
+
+    def _too_many_constraints(self, view: StudyView) -> None:
+        ignored = view.ignored_constraints
+        if ignored:
+            self._say(
+                view.study,
+                "constraints",
+                f"The search heeds {MAX_CONSTRAINTS} constraints, those that most trials have, "
+                f"and ignores {len(ignored)} more, such as {ignored[0]!r}. Several can be one: "
+                "their largest value.",
+            )
 
     # The initial design.
 

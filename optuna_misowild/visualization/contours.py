@@ -11,6 +11,12 @@ import numpy as np
 from optuna_misowild.visualization._plotly import go
 from optuna_misowild.visualization._plotly import subplots
 from optuna_misowild.visualization.axes import log_ticks
+from optuna_misowild.visualization.outcome import FAILED
+from optuna_misowild.visualization.outcome import INFEASIBLE
+from optuna_misowild.visualization.outcome import PROBABLY_INFEASIBLE
+from optuna_misowild.visualization.outcome import SHADE
+from optuna_misowild.visualization.outcome import by_outcome
+from optuna_misowild.visualization.outcome import probability_of_failure
 from optuna_misowild.visualization.quantity import compact
 
 
@@ -20,6 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from optuna_misowild.figure_data import FigureData
+    from optuna_misowild.figure_data import Query
     from optuna_misowild.visualization.axes import Axis
     from optuna_misowild.visualization.quantity import Mark
     from optuna_misowild.visualization.quantity import Quantity
@@ -55,16 +62,19 @@ def contour_figure(
     for (row, column), source, mean in zip(places, quantity.sources, means, strict=True):
         contour = _contour(x_axis, y_axis, x, y, np.maximum(mean, bounds[0]), bounds)
         figure.add_trace(contour.update(coloraxis="coloraxis"), row, column)
-        figure.add_trace(_observations(data, x_axis, y_axis, quantity, source), row, column)
+        failing = None if quantity.is_feasibility else probability_of_failure(data, grid, source)
+        if failing is not None and (failing > 0.5).any():
+            shade = _shade(x_axis, y_axis, x, y, failing.reshape(mean.shape))
+            _add(figure, shade, row, column)
+        for trace in _observations(data, x_axis, y_axis, quantity, source):
+            _add(figure, trace, row, column)
     for (row, column), spread in zip(places, spreads, strict=False):
         contour = _contour(x_axis, y_axis, x, y, spread, (0.0, widest or 0.0))
         figure.add_trace(contour.update(coloraxis="coloraxis2"), row + n_blocks, column)
     for (row, column), source in zip(places, quantity.sources, strict=True):
         for mark in quantity.marks:
             if mark.source in (None, source):
-                trace = _mark(x_axis, y_axis, mark)
-                trace.update(showlegend=not any(t.name == mark.label for t in figure.data))
-                figure.add_trace(trace, row, column)
+                _add(figure, _mark(x_axis, y_axis, mark), row, column)
 
     figure.update_xaxes({**x_axis.layout(narrow=True), "title_text": None})
     figure.update_yaxes({**y_axis.layout(), "title_text": None})
@@ -74,6 +84,13 @@ def contour_figure(
     figure.update_yaxes(title_text=y_axis.title, col=1)
     _color_axes(figure, quantity, bounds, widest)
     return figure
+
+
+def _add(figure: go.Figure, trace: Any, row: int, column: int) -> None:
+    """Add a trace to a panel; of those with the same name one stands in the legend."""
+    if trace.name is not None:
+        trace.update(showlegend=not any(t.name == trace.name for t in figure.data))
+    figure.add_trace(trace, row, column)
 
 
 def _panels(
@@ -143,9 +160,30 @@ def _contour(
     return go.Contour(contours={"coloring": "heatmap", **levels}, line={"width": 0.5}, **shared)
 
 
+def _shade(
+    x_axis: Axis, y_axis: Axis, x: list[Any], y: list[Any], failing: NDArray[np.float64]
+) -> go.Contour | go.Heatmap:
+    """Return what hides the panel where the probability of failing is above one half."""
+    shade = _contour(x_axis, y_axis, x, y, np.where(failing > 0.5, 1.0, 0.0), (0.0, 1.0))
+    shade.update(
+        colorscale=[[0.0, "rgba(0,0,0,0)"], [1.0, SHADE]],
+        zmin=0.0,
+        zmax=1.0,
+        showscale=False,
+        hoverinfo="skip",
+        hovertemplate=None,
+        name=PROBABLY_INFEASIBLE,
+        legendgroup=PROBABLY_INFEASIBLE,
+    )
+    if isinstance(shade, go.Contour):
+        shade.update(contours={"coloring": "fill", "start": 0.5, "end": 0.5, "size": 1.0})
+        shade.update(line={"width": 0})
+    return shade
+
+
 def _observations(
     data: FigureData, x_axis: Axis, y_axis: Axis, quantity: Quantity, source: int
-) -> go.Scatter:
+) -> list[go.Scatter]:
     shown = [
         query
         for query in data.queries
@@ -153,17 +191,38 @@ def _observations(
         and x_axis.name in query.trial.params
         and y_axis.name in query.trial.params
     ]
-    if quantity.observed is not None:
+    return [
+        _points(data, x_axis, y_axis, quantity, queries, outcome)
+        for outcome, queries in by_outcome(shown).items()
+    ]
+
+
+def _points(
+    data: FigureData,
+    x_axis: Axis,
+    y_axis: Axis,
+    quantity: Quantity,
+    shown: list[Query],
+    outcome: str | None,
+) -> go.Scatter:
+    """Return points in the colours of what they have observed; white if it is not to be seen."""
+    fill: dict[str, Any] = {"color": "white"}
+    if outcome is None and quantity.observed is not None:
         shown = [query for query in shown if math.isfinite(quantity.observation(query))]
         observed = np.array([quantity.observation(query) for query in shown])
         fill = {"color": compact(quantity.scaled(observed)), "coloraxis": "coloraxis"}
-    else:
-        fill = {"color": "white"}
     return go.Scatter(
         x=[x_axis.place(query.trial.params[x_axis.name]) for query in shown],
         y=[y_axis.place(query.trial.params[y_axis.name]) for query in shown],
         mode="markers",
-        marker={**fill, "size": 6, "line": {"width": 1, "color": "black"}},
+        marker={
+            **fill,
+            "size": 6 if outcome is None else 9,
+            "symbol": {None: "circle", INFEASIBLE: "circle-x", FAILED: "x"}[outcome],
+            "line": {"width": 1, "color": "black"},
+        },
+        name=outcome,
+        legendgroup=outcome,
         showlegend=False,
         cliponaxis=False,
         hovertemplate="%{text}<extra></extra>",

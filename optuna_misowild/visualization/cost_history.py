@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +16,10 @@ from optuna_misowild.visualization._figure import empty_figure
 from optuna_misowild.visualization._figure import source_colors
 from optuna_misowild.visualization._plotly import colors
 from optuna_misowild.visualization._plotly import go
+from optuna_misowild.visualization.outcome import FAILED
+from optuna_misowild.visualization.outcome import INFEASIBLE
+from optuna_misowild.visualization.outcome import add_at_bottom
+from optuna_misowild.visualization.outcome import by_outcome
 
 
 if TYPE_CHECKING:
@@ -45,7 +50,8 @@ def plot_cost_history(
 
     Of one study, each trial is a point where the money spent had got to when it finished,
     coloured by its source. Large points are values of the preferred source, small ones those of
-    the others, which are no results: the line goes through the best of the large ones. Values so
+    the others, which are no results: the line goes through the best of the large ones. Rings are
+    infeasible, and crosses at the bottom are trials that failed, without a value. Values so
     bad that nobody could see the line fall lie outside; a double click shows them. Of several
     studies, only the lines and the large points are shown, of values as good as each had
     after a tenth of its money; a double click shows the others.
@@ -88,12 +94,25 @@ def cost_history_figure(data: FigureData) -> go.Figure:
         figure.add_trace(
             _points(data, shown, label, source_colors(data)[source], large=source == 0)
         )
-    infeasible = [query for query in data.valued if not query.feasible]
+    ended = by_outcome(data.queries)
+    infeasible = [query for query in ended.get(INFEASIBLE, []) if math.isfinite(query.value)]
     if infeasible:
-        figure.add_trace(_points(data, infeasible, "Infeasible Trial", "#cccccc", large=False))
+        points = _points(data, infeasible, INFEASIBLE, "Grey", large=False)
+        points.marker.update(
+            _colors(data, infeasible), symbol="circle-open", size=7, line_width=1.5
+        )
+        figure.add_trace(points)
     figure.add_trace(_line(data, f"Best on {data.labels[0]}", source_colors(data)[0]))
     _keep_extremes_out(figure, data)
+    if failed := ended.get(FAILED):
+        points = _points(data, failed, FAILED, "Grey", large=False)
+        points.marker.update(_colors(data, failed), symbol="x", size=7)
+        add_at_bottom(figure, points)
     return figure
+
+
+def _colors(data: FigureData, shown: list[Query]) -> dict[str, list[str]]:
+    return {"color": [source_colors(data)[query.source] for query in shown]}
 
 
 def _comparison(compared: Mapping[str, FigureData]) -> go.Figure:

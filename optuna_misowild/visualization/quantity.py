@@ -59,11 +59,13 @@ class Quantity:
         observed: What a query has observed of it; None if it cannot be observed.
         marks: Places to point at.
         is_log: Whether it is shown on a logarithmic scale.
-        colorscale: Plotly's name of the colours of contours.
+        colorscale: The colours of contours, or plotly's name of them.
         low_is_dark: Whether these run from dark to light.
         midpoint: The value in the middle of the colours, if there is one.
         cut: This part of the lowest values is not told apart.
         depth: Nor are values that are more than this below the highest one.
+        is_feasibility: Whether it is itself how likely a query is to be feasible; else it is grey
+            where it probably is not.
     """
 
     title: str
@@ -74,11 +76,12 @@ class Quantity:
     observed: Callable[[Query], float] | None = None
     marks: Sequence[Mark] = field(default=())
     is_log: bool = False
-    colorscale: str = "Blues"
+    colorscale: str | Sequence[tuple[float, str]] = "Blues"
     low_is_dark: bool = False
     midpoint: float | None = None
     cut: float = 0.0
     depth: float = math.inf
+    is_feasibility: bool = False
 
     def observation(self, query: Query) -> float:
         """Return what a query has observed, NaN if nothing that can be shown."""

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 import math
 from typing import TYPE_CHECKING
 from typing import Any
 from typing import NamedTuple
 
 import numpy as np
+from optuna.trial import TrialState
 
 from optuna_misowild.visualization._figure import source_colors
 from optuna_misowild.visualization._plotly import colors
 from optuna_misowild.visualization._plotly import go
 from optuna_misowild.visualization._plotly import subplots
+from optuna_misowild.visualization.outcome import FAILED
+from optuna_misowild.visualization.outcome import INFEASIBLE
+from optuna_misowild.visualization.outcome import OUTCOME_RANK
+from optuna_misowild.visualization.outcome import PROBABLY_INFEASIBLE
+from optuna_misowild.visualization.outcome import SHADE
+from optuna_misowild.visualization.outcome import add_at_bottom
+from optuna_misowild.visualization.outcome import by_outcome
+from optuna_misowild.visualization.outcome import probability_of_failure
 from optuna_misowild.visualization.quantity import compact
 
 
@@ -22,6 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from optuna_misowild.figure_data import FigureData
+    from optuna_misowild.figure_data import Query
     from optuna_misowild.visualization.axes import Axis
     from optuna_misowild.visualization.quantity import Mark
     from optuna_misowild.visualization.quantity import Quantity
@@ -66,11 +77,24 @@ def slice_figure(
             traces = _draw(
                 axis, quantity, curve, least, source_colors(data)[source], bold=source == 0
             )
-            traces.append(_observations(data, axis, quantity, source))
+            ended = by_outcome(
+                query
+                for query in data.queries
+                if query.source == source and axis.name in query.trial.params
+            )
+            traces.append(_observations(data, axis, quantity, source, ended[None]))
             for trace in traces:
                 trace.update(legendgroup=caption, name=caption, showlegend=False)
             traces[-2].update(showlegend=i == 0)
             figure.add_traces(traces, rows=row, cols=column)
+            if quantity.observed is not None:
+                for outcome in (INFEASIBLE, FAILED):
+                    trace = _observations(data, axis, quantity, source, ended.get(outcome, []))
+                    symbol = "x" if outcome == FAILED else "circle-open"
+                    trace.update(name=outcome, legendgroup=outcome, legendrank=OUTCOME_RANK)
+                    trace.update(marker={"symbol": symbol, "line": {"width": 1.5}})
+                    _add(figure, trace, row, column)
+        _shade(figure, data, axis, quantity, row, column)
         for mark in quantity.marks:
             figure.add_trace(_mark(axis, quantity, mark, first=i == 0), row=row, col=column)
         figure.update_xaxes(**axis.layout(), row=row, col=column)
@@ -145,13 +169,67 @@ def _translucent(color: str, opacity: float) -> str:
     return f"rgba({red},{green},{blue},{opacity})"
 
 
-def _observations(data: FigureData, axis: Axis, quantity: Quantity, source: int) -> go.Scatter:
+def _add(figure: go.Figure, trace: go.Scatter, row: int, column: int) -> None:
+    """Add points to a panel; those without a value, if they failed, lie at its bottom."""
+    panel = figure.get_subplot(row, column)
+    x_axis, y_axis = (axis.plotly_name.replace("axis", "") for axis in panel)
+    at_bottom = [i for i, y in enumerate(trace.y) if math.isnan(y)]
+    for group in ([i for i in range(len(trace.x)) if i not in at_bottom], at_bottom):
+        if not group or (group is at_bottom and trace.name != FAILED):
+            continue
+        part = go.Scatter(trace)
+        part.update({key: [trace[key][i] for i in group] for key in ("x", "y", "text")})
+        part.update(showlegend=not any(t.name == trace.name for t in figure.data))
+        if group is at_bottom:
+            add_at_bottom(figure, part, x_axis, y_axis)
+        else:
+            figure.add_trace(part, row, column)
+
+
+def _shade(
+    figure: go.Figure, data: FigureData, axis: Axis, quantity: Quantity, row: int, column: int
+) -> None:
+    """Shade where the preferred source is probably infeasible."""
+    values = axis.values(_RESOLUTION)
+    grid = [{**quantity.centre, axis.name: value} for value in values]
+    probability = None if quantity.is_feasibility else probability_of_failure(data, grid, 0)
+    if probability is None:
+        return
+    hidden = probability > 0.5
+    places = range(len(values)) if axis.is_categorical else [axis.place(v) for v in values]
+    edges = [places[0], *(0.5 * (a + b) for a, b in pairwise(places)), places[-1]]
+    if axis.is_categorical:
+        edges[0], edges[-1] = edges[0] - 0.5, edges[-1] + 0.5
+    changes = np.flatnonzero(np.diff(np.r_[False, hidden, False].astype(int)))
+    for start, end in changes.reshape(-1, 2):
+        figure.add_vrect(
+            x0=edges[start],
+            x1=edges[end],
+            fillcolor=SHADE,
+            opacity=0.5,
+            line_width=0,
+            layer="below",
+            row=row,
+            col=column,
+        )
+    if hidden.any() and not any(t.name == PROBABLY_INFEASIBLE for t in figure.data):
+        marker = {"symbol": "square", "size": 12, "color": SHADE}
+        figure.add_trace(
+            go.Scatter(
+                x=[None], y=[None], mode="markers", marker=marker, name=PROBABLY_INFEASIBLE
+            ),
+            row,
+            column,
+        )
+
+
+def _observations(
+    data: FigureData, axis: Axis, quantity: Quantity, source: int, queries: Sequence[Query]
+) -> go.Scatter:
     shown = [
         query
-        for query in data.queries
-        if query.source == source
-        and axis.name in query.trial.params
-        and math.isfinite(quantity.observation(query))
+        for query in queries
+        if math.isfinite(quantity.observation(query)) or query.trial.state == TrialState.FAIL
     ]
     return go.Scatter(
         x=[axis.place(query.trial.params[axis.name]) for query in shown],
