@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from dataclasses import replace
 import math
 from typing import TYPE_CHECKING
 from typing import Any
@@ -19,15 +18,12 @@ if TYPE_CHECKING:
     from optuna.study import Study
 
     from optuna_misowild.base_sampler import MethodSampler
-    from optuna_misowild.methods.base import Observations
 
 
 WORTH, NOT_WORTH = "worth its cost", "not worth its cost"
 # Below that many queries, of the source or of the preferred one, no correlation is worth a word.
 _FEWEST = 5
 _CONFIDENCE = 1.96  # Standard deviations of a normal distribution: 95 %.
-# What observations have per query.
-_ARRAYS = ("X", "source", "y", "cost", "pending", "trial", "row", "failed", "constraints")
 
 
 @dataclass(frozen=True)
@@ -190,7 +186,7 @@ def _correlation(data: FigureData, source: int) -> tuple[float, float, float]:
     y = seen.y.copy()
     y[with_value] = clip_outliers(y[with_value], seen.source[with_value])
     y, X = y[rows], seen.X[rows]
-    others = _without(seen, source)
+    others = seen.only(seen.source != source)
     with single_blas_thread():
         mean, std = data.sampler.method.fit(others, data.view.domain).predict(X, 0)
     total = math.sqrt(float(mean.var() + np.mean(std**2)) * float(y.var()))
@@ -198,13 +194,3 @@ def _correlation(data: FigureData, source: int) -> tuple[float, float, float]:
     r = min(max(r, -0.9999), 0.9999)
     reach = _CONFIDENCE / math.sqrt(len(rows) - 3)
     return r, math.tanh(math.atanh(r) - reach), math.tanh(math.atanh(r) + reach)
-
-
-def _without(seen: Observations, source: int) -> Observations:
-    """Return the observations of all other sources."""
-    rows = seen.source != source
-    return replace(
-        seen,
-        **{name: getattr(seen, name)[rows] for name in _ARRAYS},
-        n_imported=int(rows[: seen.n_imported].sum()),
-    )

@@ -372,3 +372,11 @@ def test_a_constraint_is_heeded(method: Any, n_sources: int) -> None:
     found = method.recommend(seen, SQUARE)
     assert found.feasible
     assert seen.y[found.index] == seen.y[feasible].min()
+
+
+def test_some_rows_only() -> None:
+    seen = replace(constrained(), n_imported=10)
+    some = seen.only(seen.source == 1)
+    assert len(some) == len(some.failed) == len(some.constraints) == len(some.design_row) == 13
+    assert some.n_imported == 3
+    assert (some.source == 1).all()

@@ -95,11 +95,14 @@ class Observations:
         """Which rows violate no constraint as far as is known, shape (n,)."""
         return np.asarray(~np.any(self.constraints > 0.0, axis=1))
 
-    def of_preferred(self) -> Observations:
-        """Return what was observed on the preferred source, as if there were no other."""
-        rows = self.source == 0
-        arrays = {k: v[rows] for k, v in vars(self).items() if isinstance(v, np.ndarray)}
-        return replace(self, n_sources=1, queryable=(0,), **arrays)
+    def only(self, rows: NDArray[np.bool_]) -> Observations:
+        """Return what some of the rows tell, shape (n,), as if there were no others."""
+        arrays: dict[str, Any] = {
+            name: value[rows]
+            for name, value in vars(self).items()
+            if isinstance(value, np.ndarray)
+        }
+        return replace(self, n_imported=int(rows[: self.n_imported].sum()), **arrays)
 
     def valued(self, source: int) -> NDArray[np.int_]:
         """Rows of F_s: those of ``source`` that have a value."""

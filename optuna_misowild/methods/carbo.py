@@ -144,7 +144,8 @@ class CostCooling:
         here = observations.source == 0
         running = X[here & observations.pending]
         silent = X[here & ~observations.has_value & ~observations.failed]
-        feasibility = fit_feasibility(observations.of_preferred(), domain)
+        alone = replace(observations.only(here), n_sources=1, queryable=(0,))
+        feasibility = fit_feasibility(alone, domain)
         feasible = observations.feasible[valued]
         pending_cost = float(log_cost.median(running).sum())
         spent = observations.spent + pending_cost
