@@ -55,7 +55,7 @@ class Method:
         )
 
 
-# One in REDUCTION trials goes on from one source to the next dearer one, Optuna's default.
+# One in REDUCTION trials goes on from one source to the next more expensive one, Optuna's default.
 REDUCTION = 3
 
 

@@ -65,7 +65,7 @@ FORRESTER = Problem(
     name="forrester",
     parameters=unit_box(1),
     sources=(
-        Source(forrester, partial(ramp, rate=(3.0,))),  # the optimum, at 0.757, is dear
+        Source(forrester, partial(ramp, rate=(3.0,))),  # the optimum, at 0.757, is expensive
         Source(forrester_low, partial(ramp, scale=0.1, rate=(2.0,))),
         Source(forrester_misleading, partial(ramp, scale=0.05, rate=(3.0,))),
     ),

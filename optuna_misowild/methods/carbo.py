@@ -23,7 +23,7 @@ from optuna_misowild.gp.likelihood import Prior
 from optuna_misowild.methods import arguments
 from optuna_misowild.methods.base import Incumbent
 from optuna_misowild.methods.base import Proposal
-from optuna_misowild.methods.exploration import least_known
+from optuna_misowild.methods.exploration import max_variance_location
 from optuna_misowild.methods.feasibility import LOG_HALF
 from optuna_misowild.methods.feasibility import fit_feasibility
 from optuna_misowild.methods.feasibility import log_probability
@@ -143,7 +143,7 @@ class CostCooling:
         )
         here = observations.source == 0
         running = X[here & observations.pending]
-        silent = X[here & ~observations.has_value & ~observations.failed]
+        unvalued = X[here & ~observations.has_value & ~observations.failed]
         alone = replace(observations.only(here), n_sources=1, queryable=(0,))
         feasibility = fit_feasibility(alone, domain)
         feasible = observations.feasible[valued]
@@ -151,7 +151,7 @@ class CostCooling:
         spent = observations.spent + pending_cost
         return CostCoolingModel(
             # Pending and pruned queries as if they gave the posterior mean.
-            objective=objective.condition(silent),
+            objective=objective.condition(unvalued),
             cost=log_cost,
             incumbent=float(y[feasible].min(initial=np.inf)),
             spent=spent,
@@ -222,7 +222,7 @@ class CostCooling:
         x = found.x
         if (distances(x[None], queried, domain.categorical) < self.min_distance).any():
             exclusions = replace(model, limit=limit).is_excluded, model.is_unlikely
-            x = least_known(
+            x = max_variance_location(
                 model.objective, 0, queried, domain, rng=rng, fixed=fixed, exclusions=exclusions
             )
         return Proposal(source, x)
@@ -271,7 +271,7 @@ def _is_on_plateau(observations: Observations) -> bool:
 
 
 def cost_effective_choice(cost: NDArray[np.float64], nearest: NDArray[np.float64]) -> int:
-    """Return the candidate that is left when the dear and the close ones are dropped in turn.
+    """Return the candidate that is left when the expensive and the close ones are dropped in turn.
 
     The cost-effective initial design of CArBO: the candidate that costs most by prediction goes,
     then the one closest to what has been queried, and so on until one is left.

@@ -47,7 +47,7 @@ class Uncertainty(SourceAcquisition):
         return variance.excluded(self.is_excluded(X, self.sources[0])[:, None])
 
 
-def least_known(
+def max_variance_location(
     model: MultiSourceGP,
     source: int,
     queried: NDArray[np.float64],
@@ -80,6 +80,6 @@ def least_known(
     best = maximize(target, domain, rng=rng, fixed=fixed, avoid={source: queried})
     if best.value > -np.inf or not exclusions:
         return best.x
-    return least_known(
+    return max_variance_location(
         model, source, queried, domain, rng=rng, fixed=fixed, exclusions=exclusions[:-1]
     )

@@ -25,7 +25,7 @@ from optuna_misowild.gp.fit import fit_gp
 from optuna_misowild.methods import arguments
 from optuna_misowild.methods.base import Incumbent
 from optuna_misowild.methods.base import Proposal
-from optuna_misowild.methods.exploration import least_known
+from optuna_misowild.methods.exploration import max_variance_location
 from optuna_misowild.methods.kinks import best_on_kinks
 from optuna_misowild.optim.acquisition import Field
 from optuna_misowild.optim.acquisition import SourceAcquisition
@@ -141,7 +141,7 @@ class PaperMethod:
         augmented = fitted(X, y)
         horizon = max(PLANNED_EVALUATIONS, int(observations.has_value.sum()))
         return PaperModel(
-            *_with_silent(observations, objective, augmented, self.m),
+            *_with_unvalued(observations, objective, augmented, self.m),
             cost=tuple(cost),
             rows=inducing,
             inducing=observations.trial[inducing],
@@ -210,7 +210,9 @@ class PaperMethod:
     ) -> Proposal:
         """Return the location where the source is least known, eq:correction."""
         queried = observations.X[observations.source == source]
-        x = least_known(model.objective[source], source, queried, domain, rng=rng, fixed=fixed)
+        x = max_variance_location(
+            model.objective[source], source, queried, domain, rng=rng, fixed=fixed
+        )
         return Proposal(source, x)
 
     def recommend(self, observations: Observations, domain: Domain) -> Incumbent | None:
@@ -314,7 +316,7 @@ def _augmented_rows(
     return np.sort(np.concatenate(rows))
 
 
-def _with_silent(
+def _with_unvalued(
     observations: Observations,
     objective: Sequence[MultiSourceGP],
     augmented: MultiSourceGP,
@@ -325,12 +327,12 @@ def _with_silent(
     Pending ones, and those that have failed. The means stay as they are, and the uncertainty
     near such a query goes, so that it is not repeated.
     """
-    silent = ~observations.has_value
+    unvalued = ~observations.has_value
     conditioned = tuple(
-        gp.condition(observations.X[silent & (observations.source == source)])
+        gp.condition(observations.X[unvalued & (observations.source == source)])
         for source, gp in enumerate(objective)
     )
-    rows = _augmented_rows(observations, objective, m, silent)
+    rows = _augmented_rows(observations, objective, m, unvalued)
     return conditioned, augmented.condition(observations.X[rows])
 
 

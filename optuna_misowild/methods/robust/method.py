@@ -21,7 +21,7 @@ from optuna_misowild.gp.in_order import fit_in_order
 from optuna_misowild.methods import arguments
 from optuna_misowild.methods.base import Incumbent
 from optuna_misowild.methods.base import Proposal
-from optuna_misowild.methods.exploration import least_known
+from optuna_misowild.methods.exploration import max_variance_location
 from optuna_misowild.methods.feasibility import fit_feasibility
 from optuna_misowild.methods.feasibility import log_probability
 from optuna_misowild.methods.outliers import clip_outliers
@@ -164,10 +164,10 @@ class RobustMethod(Policy):
             single = joint if alone else fit_single(X[first], y[first], domain.categorical)
             odds = log_odds(joint, single)
 
-        silent = np.flatnonzero(~observations.has_value & ~observations.failed)
-        joint = joint.condition(X[silent], source=source[silent])
+        unvalued = np.flatnonzero(~observations.has_value & ~observations.failed)
+        joint = joint.condition(X[unvalued], source=source[unvalued])
         if single is not None:
-            single = single.condition(X[silent[source[silent] == 0]])
+            single = single.condition(X[unvalued[source[unvalued] == 0]])
 
         cost = self.fit_costs(observations, domain)
         pending = pending_cost(observations, cost)
@@ -284,7 +284,7 @@ class RobustMethod(Policy):
     ) -> Proposal:
         """Return the argmax of the acquisition.
 
-        An old query gives way to x⁺ on the preferred source if that may be, else to least_known.
+        An old query gives way to x⁺ on the preferred source if that may be, else to max_variance_location.
         """
         queried = {s: observations.X[observations.source == s] for s in sources}
 
@@ -314,8 +314,8 @@ class RobustMethod(Policy):
         if 0 in sources and self.can_verify(observations, model, fixed=fixed):
             return Proposal(0, model.x_plus)
         source = sources[0]
-        old, exclusions = queried[source], (model.is_too_dear, model.is_unlikely)
-        x = least_known(
+        old, exclusions = queried[source], (model.exceeds_budget, model.is_unlikely)
+        x = max_variance_location(
             model.joint, source, old, domain, rng=rng, fixed=fixed, exclusions=exclusions
         )
         return Proposal(source, x)

@@ -109,10 +109,10 @@ class RobustModel:
         """Return mean and standard deviation of the lognormal cost at X (m, d), each (m,)."""
         return self.cost.mean_and_std(X, source)
 
-    def is_too_dear(self, X: NDArray[np.float64], source: int) -> NDArray[np.bool_]:
+    def exceeds_budget(self, X: NDArray[np.float64], source: int) -> NDArray[np.bool_]:
         """Whether a query of source s at X (m, d) is predicted to cost more than is left, (m,)."""
-        too_dear: NDArray[np.bool_] = self.cost.gp.means(X, [source])[0] > np.log(self.limit.cost)
-        return too_dear[:, 0]
+        exceeds: NDArray[np.bool_] = self.cost.gp.means(X, [source])[0] > np.log(self.limit.cost)
+        return exceeds[:, 0]
 
     def log_probability(self, X: NDArray[np.float64], source: int) -> NDArray[np.float64]:
         """Return log P: a query of source s at X (m, d) succeeds where f_1 is feasible; (m,)."""
@@ -205,7 +205,7 @@ class RobustAcquisition(SourceAcquisition):
         log_cost_of_first: NDArray[np.float64],
         source: NDArray[np.int_],
     ) -> NDArray[np.bool_]:
-        """Whether a query is too dear; the arguments broadcast."""
+        """Whether a query is too expensive; the arguments broadcast."""
         is_other = source > 0
         hardly_cheaper = log_cost - log_cost_of_first > self.model.log_ratio_limit[source]
         limit = self.model.limit

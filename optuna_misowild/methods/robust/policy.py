@@ -59,7 +59,7 @@ class Policy:
         if self.is_stagnating(observations, domain):
             return self.explore(observations, domain, model, rng=rng, fixed=fixed)
         x = self.promise(observations, domain, sources, fixed=fixed, model=model)
-        if x is None or model.is_too_dear(x[None], 0)[0]:
+        if x is None or model.exceeds_budget(x[None], 0)[0]:
             return None
         return x
 
@@ -81,7 +81,7 @@ class Policy:
     def is_due(self, observations: Observations, model: RobustModel) -> bool:
         """Whether the preferred source is to be queried: after too many queries elsewhere.
 
-        Too many, or too dear. The initial design does not count, nor do imported trials.
+        Too many, or too expensive. The initial design does not count, nor do imported trials.
         """
         first = np.flatnonzero(observations.source == 0)
         after = max(first.max(initial=-1) + 1, observations.n_imported)
@@ -94,12 +94,12 @@ class Policy:
         return bool(debt > self.max_debt * model.alpha * unit)
 
     def is_stagnating(self, observations: Observations, domain: Domain) -> bool:
-        """Whether the latest queries of the preferred source creep around its best one.
+        """Whether the latest queries of the preferred source stay around its best one.
 
         Since a query that explores is far from the best one, or else becomes the best one
         itself, the count starts anew after it.
         """
-        return is_creeping(
+        return is_stagnant(
             observations,
             domain,
             n=self.stagnation_queries,
@@ -164,7 +164,7 @@ class Policy:
         nearest = distances(model.x_plus[None], first, model.joint.categorical)
         is_done = (nearest <= self.min_distance).any()
         may_be = fixed is None or np.all(np.isnan(fixed) | (fixed == model.x_plus))
-        return bool(may_be and not is_done and not model.is_too_dear(model.x_plus[None], 0)[0])
+        return bool(may_be and not is_done and not model.exceeds_budget(model.x_plus[None], 0)[0])
 
     def must_verify(
         self,
@@ -202,7 +202,7 @@ def feasible_values(observations: Observations, rows: NDArray[np.int_]) -> NDArr
     return np.where(feasible, y, np.maximum(y, y[feasible].max(initial=y.min(initial=0.0))))
 
 
-def is_creeping(
+def is_stagnant(
     observations: Observations, domain: Domain, *, n: int, tolerance: float, radius: float
 ) -> bool:
     """Whether the latest queries of the preferred source were near its best one, for nothing.
@@ -296,7 +296,7 @@ def remote_place(
     *,
     min_distance: float,
 ) -> NDArray[np.float64] | None:
-    """Return which of X (m, d) is far from the queries of the preferred source, and not too dear.
+    """Return which of X (m, d) is far from the queries of the preferred source, and within the spending limit.
 
     The argmax of d·log(distance to the nearest) − α·log ĉ_1 over those that can be paid;
     None if all of these are old ones. Those that are rather infeasible or fail are left out if

@@ -1,4 +1,4 @@
-"""Minimise a function that is dear to ask exactly, and cheap to ask roughly."""
+"""Minimise a function that is expensive to evaluate exactly, and cheap roughly."""
 
 from __future__ import annotations
 
