@@ -18,7 +18,7 @@ BUDGET = 1e6  # never reached
 
 @dataclass(frozen=True)
 class Task:
-    """A bowl with ripples, biased and cheaper from source to source; more expensive towards x0 = 1."""
+    """A bowl with ripples, biased and cheaper from source to source; it costs most at x0 = 1."""
 
     d: int
     n_sources: int

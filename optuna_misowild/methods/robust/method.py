@@ -284,7 +284,8 @@ class RobustMethod(Policy):
     ) -> Proposal:
         """Return the argmax of the acquisition.
 
-        An old query gives way to x⁺ on the preferred source if that may be, else to max_variance_location.
+        An old query gives way to x⁺ on the preferred source if that may be, else to where
+        the variance is largest.
         """
         queried = {s: observations.X[observations.source == s] for s in sources}
 

@@ -296,7 +296,7 @@ def remote_place(
     *,
     min_distance: float,
 ) -> NDArray[np.float64] | None:
-    """Return which of X (m, d) is far from the queries of the preferred source, and within the spending limit.
+    """Return which of X (m, d) is payable and far from the queries of the preferred source.
 
     The argmax of d·log(distance to the nearest) − α·log ĉ_1 over those that can be paid;
     None if all of these are old ones. Those that are rather infeasible or fail are left out if
