@@ -2,8 +2,8 @@
 
 The distance of the means, η_s = abs(μ̂ − μ_s), has a kink where the two cross, and eq:acquisition
 a ridge there, the sharper the more the source costs. A climb by gradients stops where it first
-meets the ridge. On it the acquisition is its numerator, which is smooth: so candidates are moved onto
-the ridge by Newton's method, and climb along it.
+meets the ridge. On it the acquisition is its numerator, which is smooth: so candidates are moved
+onto the ridge by Newton's method, and climb along it.
 """
 
 from __future__ import annotations
