@@ -14,16 +14,20 @@ from robust_observations import Array
 from robust_observations import example
 from robust_observations import observe
 
+from optuna_misowild.methods import carbo
 from optuna_misowild.methods.base import Observations
 from optuna_misowild.methods.base import Proposal
 from optuna_misowild.methods.carbo import CostCooling
+from optuna_misowild.methods.exploration import least_known
 from optuna_misowild.methods.feasibility import Feasibility
 from optuna_misowild.methods.feasibility import fit_feasibility
 from optuna_misowild.methods.feasibility import log_normal_cdf
 from optuna_misowild.methods.feasibility import log_probability
 from optuna_misowild.methods.feasibility import scaled_constraint
 from optuna_misowild.methods.robust import RobustMethod
+from optuna_misowild.methods.robust import method as robust_method
 from optuna_misowild.methods.robust.model import RobustAcquisition
+from optuna_misowild.optim.maximize import Maximum
 
 
 METHODS = [METHOD, CostCooling()]
@@ -313,13 +317,47 @@ def test_gates_lead_nowhere_that_is_likely_to_fail() -> None:
         assert not model.is_unlikely(found[None], 0)
 
 
-def test_where_everything_is_known_an_unlikely_place_is_not_asked() -> None:
+@pytest.mark.parametrize("method, module", [(METHOD, robust_method), (CostCooling(), carbo)])
+def test_a_duplicate_gives_way_to_a_place_that_is_likely_to_succeed(
+    method: Any, module: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # What is least known is where queries fail, of which the objective's models know nothing.
     x = np.linspace(0.0, 1.0, 11)
-    seen = failing(observe(x[:, None], [0] * 11, np.ones(11)), x > 0.55)
-    model = CostCooling().fit(seen, LINE)
-    for method in METHODS:
-        proposal = method.propose(seen, LINE, rng=np.random.default_rng(0))
-        assert not model.is_unlikely(proposal.x[None], 0)
+    seen = failing(observe(x[:, None], [0] * 11, x), x > 0.55)
+    monkeypatch.setattr(module, "maximize", lambda *_, **__: Maximum(0, seen.X[0], 0.0))
+    proposal = method.propose(seen, LINE, rng=np.random.default_rng(0))
+    assert not method.fit(seen, LINE).is_unlikely(proposal.x[None], 0)[0]
+
+
+def test_the_last_of_the_exclusions_is_given_up_first() -> None:
+    seen = observe(np.linspace(0.0, 0.2, 5)[:, None], [0] * 5, np.arange(5.0))
+    model = METHOD.fit(seen, LINE).joint
+    for low, expected in ((0.5, True), (0.0, False)):  # The second excludes all else, or all.
+        x = least_known(
+            model,
+            0,
+            seen.X,
+            LINE,
+            rng=np.random.default_rng(0),
+            exclusions=(lambda X, _: X[:, 0] > 0.7, lambda X, _, low=low: X[:, 0] >= low),
+        )
+        assert x <= 0.7
+        assert (x < 0.5) == expected
+
+
+def test_while_nothing_is_feasible_it_alone_counts() -> None:
+    seen = constrained()
+    model = replace(METHOD.fit(seen, SQUARE), is_seeking=True, alpha=0.5)
+    X = np.random.default_rng(0).random((20, 2))
+    assert model.feasibility is not None
+    zero = np.zeros((20, 1), dtype=int)
+    penalty = model.feasibility.penalty(X, zero, gradient=False).value[:, 0]
+    expected = penalty - 0.5 * np.log(model.cost.median(X, 0))
+    np.testing.assert_allclose(model.acquisition(X, 0), expected)
+    cooling = replace(CostCooling().fit(seen, SQUARE), incumbent=np.inf, alpha=0.0)
+    assert cooling.is_seeking
+    penalty = cooling.feasibility.penalty(X, zero, gradient=False).value[:, 0]
+    np.testing.assert_allclose(cooling.acquisition(X, 0), penalty)
 
 
 def search(
