@@ -103,7 +103,7 @@ def write_constraints(
 
     Before its source, whose mark may have to stand last among them; see :func:`write_source`.
     """
-    study._storage.set_trial_system_attr(trial._trial_id, CONSTRAINTS_KEY, constraints)
+    optuna_private.write_system_attr(study, trial, CONSTRAINTS_KEY, constraints)
 
 
 def imported_attrs(constraints: Mapping[str, Any], source: int | None) -> dict[str, Any]:

@@ -188,7 +188,7 @@ def test_killed_and_stale_trials_have_failed_only_if_they_were_close(
             )
         )
     if state == TrialState.RUNNING:
-        monkeypatch.setattr(snapshot, "lost_trials", lambda *args: frozenset({1, 2}))
+        monkeypatch.setattr(snapshot, "stale_trials", lambda *args: frozenset({1, 2}))
     seen = study.sampler.view(study).observations  # type: ignore[attr-defined]
     assert seen.failed.tolist() == [False, *[True] * n_failed]
     assert not seen.pending.any()

@@ -64,6 +64,17 @@ class RobustMethod(Policy):
     """The constants of the robust method.
 
     Args:
+        max_in_a_row: Number of queries elsewhere after which the preferred source is due.
+        max_debt: What queries elsewhere may cost until the preferred source is due, in units of
+            a query of the preferred source at x⁺, times α.
+        promise_queries: Number of queries of the preferred source without progress, none of them
+            where another source has been, after which the next one is where another is best.
+        stagnation_queries: Number of queries of the preferred source, all close to its best one
+            and without progress, after which the next one explores.
+        stagnation_tolerance: What counts as no progress, in standard deviations of its values.
+        stagnation_radius: What counts as close, in units of √d.
+        n_exploring: Number of random locations that such a query is chosen from.
+        min_distance: Distance in the unit cube below which two queries of a source are the same.
         max_cost_ratio: Another source is dropped once it surely costs more than this times the
             preferred source, and excluded at locations where it is predicted to.
         n_preferred_rows: Number of locations of the initial design that the preferred source is
@@ -78,17 +89,6 @@ class RobustMethod(Policy):
             predict them better than a model of that source alone, or else loses its weight.
         restart_every: Number of values after which the search for hyperparameters of the joint
             model starts from its defaults again.
-        max_in_a_row: Number of queries elsewhere after which the preferred source is due.
-        max_debt: What queries elsewhere may cost until the preferred source is due, in units of
-            a query of the preferred source at x⁺, times α.
-        promise_queries: Number of queries of the preferred source without progress, none of them
-            where another source has been, after which the next one is where another is best.
-        stagnation_queries: Number of queries of the preferred source, all close to its best one
-            and without progress, after which the next one explores.
-        stagnation_tolerance: What counts as no progress, in standard deviations of its values.
-        stagnation_radius: What counts as close, in units of √d.
-        n_exploring: Number of random locations that such a query is chosen from.
-        min_distance: Distance in the unit cube below which two queries of a source are the same.
     """
 
     logarithmic_acquisition: ClassVar[bool] = True
