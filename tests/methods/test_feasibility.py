@@ -18,7 +18,7 @@ from optuna_misowild.methods import carbo
 from optuna_misowild.methods.base import Observations
 from optuna_misowild.methods.base import Proposal
 from optuna_misowild.methods.carbo import CostCooling
-from optuna_misowild.methods.exploration import least_known
+from optuna_misowild.methods.exploration import max_variance_location
 from optuna_misowild.methods.feasibility import Feasibility
 from optuna_misowild.methods.feasibility import fit_feasibility
 from optuna_misowild.methods.feasibility import log_normal_cdf
@@ -333,7 +333,7 @@ def test_the_last_of_the_exclusions_is_given_up_first() -> None:
     seen = observe(np.linspace(0.0, 0.2, 5)[:, None], [0] * 5, np.arange(5.0))
     model = METHOD.fit(seen, LINE).joint
     for low, expected in ((0.5, True), (0.0, False)):  # The second excludes all else, or all.
-        x = least_known(
+        x = max_variance_location(
             model,
             0,
             seen.X,
