@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
-from typing import NamedTuple
 
 import numpy as np
 
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 _ABOUT = 1.1
 
 
-class SpendingLimit(NamedTuple):
+@dataclass(frozen=True)
+class SpendingLimit:
     """What the next query may cost.
 
     Attributes:

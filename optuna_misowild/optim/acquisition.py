@@ -111,7 +111,7 @@ class SourceAcquisition(ABC):
 
 
 def absolute_difference(a: NDArray[np.float64], b: NDArray[np.float64]) -> Differentiated:
-    """Return |a − b|, such as η of the paper, eq:discrepancy; at the kink its slope is 0."""
+    """Return abs(a − b), such as η of the paper, eq:discrepancy; at the kink its slope is 0."""
     sign = np.sign(a - b)
     return Differentiated(np.abs(a - b), (sign, -sign))
 

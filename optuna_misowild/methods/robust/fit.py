@@ -37,7 +37,10 @@ def fit_costs(
     n_initial: int = N_OFFSETS,
     restart_every: int = RESTART_EVERY,
 ) -> LogCost:
-    """Fit the joint model of the log costs; see :func:`fit_in_order`."""
+    """Fit the joint model of the log costs.
+
+    See :func:`~optuna_misowild.gp.in_order.fit_in_order`.
+    """
     cost = observations.cost.copy()
     default = typical_cost(cost)
     for s in range(observations.n_sources):

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Policy:
-    """The gates and their constants, which :class:`RobustMethod` documents."""
+    """The gates and their constants, which :class:`~optuna_misowild.RobustMethod` documents."""
 
     max_in_a_row: int = 10
     max_debt: float = 0.5
