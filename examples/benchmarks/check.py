@@ -2,8 +2,8 @@
 
     python -m examples.benchmarks.check
 
-On every problem, ``robust`` must have found at half of the budget what the luckiest quarter of
-random searches has, or better, or be next to the optimum; where designs hardly differ, what the
+On every problem, ``robust`` must have found at half of the budget, on two at all of it, what the
+luckiest quarter of random searches has, or better, or be next to the optimum; where designs hardly differ, what the
 luckier three quarters have; and with 200 trials, a suggestion of it must take at most three times
 as long as one of Optuna's GPSampler. Either is repeated before it counts: bad luck is no failure.
 """
