@@ -3,9 +3,10 @@
     python -m examples.benchmarks.check
 
 On every problem, ``robust`` must have found at half of the budget, on two at all of it, what the
-luckiest quarter of random searches has, or better, or be next to the optimum; where designs hardly differ, what the
-luckier three quarters have; and with 200 trials, a suggestion of it must take at most three times
-as long as one of Optuna's GPSampler. Either is repeated before it counts: bad luck is no failure.
+luckiest quarter of random searches has, or better, or be next to the optimum; where designs
+hardly differ, what the luckier three quarters have; and with 200 trials, a suggestion of it must
+take at most three times as long as one of Optuna's GPSampler. Either is repeated before it counts:
+bad luck is no failure.
 """
 
 from __future__ import annotations
