@@ -231,7 +231,7 @@ def test_report_of_recorded_runs(tmp_path: Path) -> None:
 
 def test_interrupted_benchmark_goes_on_where_it_stopped(tmp_path: Path) -> None:
     path = tmp_path / "quality.csv"
-    runs = [("forrester", "random", 0), ("forrester", "random", 1)]
+    runs = [(FORRESTER, "random", 0), (FORRESTER, "random", 1)]
     quality.complete(path, runs[:1], max_trials=9, jobs=1)
     first = quality.read(path)
     quality.complete(path, runs, max_trials=9, jobs=1)

@@ -46,20 +46,25 @@ class Real:
 
 @dataclass(frozen=True)
 class Integer:
-    """An integer parameter: low, low + step, …, high."""
+    """An integer parameter: low, low + step, …, high; on a logarithmic scale without steps."""
 
     name: str
     low: int
     high: int
     step: int = 1
+    log: bool = False
 
     def scale(self, u: Array) -> Array:
         """Map [0, 1) to the parameter's range."""
+        if self.log:
+            low, high = np.log(self.low - 0.5), np.log(self.high + 0.5)
+            return np.clip(np.round(np.exp(low + u * (high - low))), self.low, self.high)
         return self.low + self.step * np.floor(u * ((self.high - self.low) // self.step + 1))
 
     def suggest(self, trial: optuna.Trial) -> float:
         """Let Optuna suggest the coordinate."""
-        return float(trial.suggest_int(self.name, self.low, self.high, step=self.step))
+        value = trial.suggest_int(self.name, self.low, self.high, step=self.step, log=self.log)
+        return float(value)
 
     def coordinate(self, value: int) -> float:
         """Return the coordinate that a value of Optuna's stands for."""
@@ -114,6 +119,8 @@ class Problem:
         normalised: Whether regrets are divided by (median of f_1 − minimum); if not, they are
             in the units of f_1.
         requires: A package without which it cannot be run, as pip names it.
+        resumable: Whether an evaluation goes on from that of a cheaper source at the same place,
+            as a training does after some epochs, and costs only the rest.
     """
 
     name: str
@@ -123,6 +130,7 @@ class Problem:
     evaluations: float
     normalised: bool = True
     requires: str | None = None
+    resumable: bool = False
 
     @cached_property
     def cheapest_first(self) -> tuple[int, ...]:

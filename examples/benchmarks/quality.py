@@ -42,6 +42,7 @@ from examples.benchmarks.report import CURVE
 from examples.benchmarks.report import markdown
 from examples.benchmarks.report import summarise
 from examples.benchmarks.report import write_csv
+from examples.benchmarks.yahpo import problems as yahpo
 from examples.figures import write_figures
 
 
@@ -148,7 +149,7 @@ def evaluate(
     total = 0.0
     for rung, source in enumerate(problem.cheapest_first):
         value, cost = ask(source)
-        total += cost
+        total = cost if problem.resumable else total + cost
         trial.report(value, resource(rung))
         if source != 0 and trial.should_prune():
             return Evaluation(x, source, value, total, pruned=True)
@@ -167,10 +168,10 @@ def recommended_regret(problem: Problem, method: Method, seed: int, study: optun
     return float(problem.regret(problem.location(params)))
 
 
-def run_named(problem: str, method: str, seed: int, max_trials: int) -> list[Row]:
+def run_named(problem: Problem, method: str, seed: int, max_trials: int) -> list[Row]:
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    rows = run(PROBLEMS[problem], METHODS[method], seed, max_trials)
-    return [{"problem": problem, "method": method, "seed": seed} | row for row in rows]
+    rows = run(problem, METHODS[method], seed, max_trials)
+    return [{"problem": problem.name, "method": method, "seed": seed} | row for row in rows]
 
 
 def read(path: Path) -> list[Row]:
@@ -204,13 +205,13 @@ def process_pool(jobs: int) -> ProcessPoolExecutor:
 
 
 def complete(
-    path: Path, runs: Sequence[tuple[str, str, int]], *, max_trials: int, jobs: int
+    path: Path, runs: Sequence[tuple[Problem, str, int]], *, max_trials: int, jobs: int
 ) -> None:
     """Run what is not in the file yet, and append it."""
     done = {(row["problem"], row["method"], int(row["seed"])) for row in read(path)}
-    todo = [which for which in runs if which not in done]
+    todo = [run for run in runs if (run[0].name, *run[1:]) not in done]
     with process_pool(jobs) as pool:
-        futures = [pool.submit(run_named, *which, max_trials) for which in todo]
+        futures = [pool.submit(run_named, *run, max_trials) for run in todo]
         try:
             for future in tqdm(as_completed(futures), total=len(futures), unit="run"):
                 append(path, future.result())
@@ -249,7 +250,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("--problems", nargs="+", choices=PROBLEMS, default=list(PROBLEMS))
+    parser.add_argument("--problems", nargs="+", metavar="NAME", default=list(PROBLEMS))
+    parser.add_argument(
+        "--yahpo-data", type=Path, metavar="FOLDER", help="a clone of yahpo_data: its problems too"
+    )
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
     parser.add_argument("--seeds", type=int, default=10, help="run the seeds 0 … SEEDS - 1")
     parser.add_argument("--max-trials", type=int, default=200, help="per run")
@@ -257,12 +261,16 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=Path("results/quality.csv"))
     parser.add_argument("--report", action="store_true", help="report only, run nothing")
     args = parser.parse_args()
+    known = dict(PROBLEMS) if args.yahpo_data is None else PROBLEMS | yahpo(args.yahpo_data)
+    unknown = [name for name in args.problems if name not in known]
+    if unknown:
+        parser.error(f"--problems: no {', '.join(unknown)}; there are {', '.join(known)}")
 
     if not args.report:
-        problems = available(args.problems, PROBLEMS)
+        problems = available(args.problems, known)
         methods = available(args.methods, METHODS)
         runs = [
-            (problem, method, seed)
+            (known[problem], method, seed)
             for seed in range(args.seeds)
             for problem in problems
             for method in methods
@@ -280,11 +288,11 @@ def main() -> None:
         raise SystemExit(f"{args.output} has none of these runs.")
     # In the order of METHODS, whichever of the runs was through first.
     rows.sort(key=lambda row: list(METHODS).index(row["method"]))
-    summaries = summarise(rows, PROBLEMS)
-    print(markdown(summaries, PROBLEMS))
+    summaries = summarise(rows, known)
+    print(markdown(summaries, known))
     table = args.output.with_name(f"{args.output.stem}-summary.csv")
     write_csv(table, summaries)
-    figures = {args.output.stem: regret_figure(rows, PROBLEMS)}
+    figures = {args.output.stem: regret_figure(rows, known)}
     for path in [table, *write_figures(figures, args.output.parent)]:
         print(path, file=sys.stderr)
 
