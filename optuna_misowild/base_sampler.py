@@ -67,7 +67,6 @@ class MethodSampler(BaseSampler):
     Args:
         method: What chooses the queries.
         settings: How the trials are to be read.
-        n_startup_trials: Number of rows of the initial design.
         constraints_func: Takes a trial to its constraints, or None.
         independent_sampler: Sampler for parameters that not all trials have, or None.
         warn_independent_sampling: Whether to warn when it is used.
@@ -79,7 +78,6 @@ class MethodSampler(BaseSampler):
         *,
         method: Method,
         settings: Settings,
-        n_startup_trials: int,
         constraints_func: Callable[[FrozenTrial], Sequence[float]] | None,
         independent_sampler: BaseSampler | None,
         warn_independent_sampling: bool,
@@ -87,7 +85,6 @@ class MethodSampler(BaseSampler):
     ) -> None:
         self._method = method
         self._settings = settings
-        self._n_startup_trials = arguments.integer("n_startup_trials", n_startup_trials, least=1)
         if independent_sampler is not None and not isinstance(independent_sampler, BaseSampler):
             raise TypeError(
                 "`independent_sampler` must be an Optuna sampler or None, but got "
@@ -112,9 +109,7 @@ class MethodSampler(BaseSampler):
                 )
         self._constraints_func = constraints_func
         self._seed = None if seed is None else arguments.integer("seed", seed, least=0)
-        self._warnings = Warnings(
-            type(self).__name__, self._settings, self._method, self._n_startup_trials
-        )
+        self._warnings = Warnings(type(self).__name__, self._settings, self._method)
 
     def reseed_rng(self) -> None:
         # Nothing of our own to reseed: every trial has a random stream of its own, given by the
@@ -251,7 +246,7 @@ class MethodSampler(BaseSampler):
             if slot is not None:
                 # Through `sample_independent`, parameter by parameter: not all are known yet.
                 if revision == _MAX_REVISIONS:  # A row that nobody else takes.
-                    slot = slot[0], self._n_startup_trials + trial.number
+                    slot = slot[0], view.n_rows + trial.number
                 attributes.write_row(study, trial, *slot)
                 proposal = Proposal(slot[0], self._location(view, fixed, *slot))
             elif search_space:
@@ -276,13 +271,13 @@ class MethodSampler(BaseSampler):
 
         def new_row(source: int, row: int) -> int | None:
             """Return the row, or a further one where that would repeat a query; None if all do."""
-            least = max(int(observations.design_row.max(initial=-1)) + 1, self._n_startup_trials)
+            least = max(int(observations.design_row.max(initial=-1)) + 1, view.n_rows)
             further = range(least, least + _MAX_ROWS)
             return next((r for r in (row, *further) if is_new(source, r)), None)
 
         wanted = (
             (source, new)
-            for source, row in self._method.design(observations, self._n_startup_trials)
+            for source, row in self._method.design(observations, view.n_rows)
             if source in allowed and (new := new_row(source, row)) is not None
         )
         # Earlier trials that have just been started take the slots before this one's, whether
@@ -299,9 +294,7 @@ class MethodSampler(BaseSampler):
         # Nothing to build a model on, and nothing left to do until there is: one more location
         # of the (preferred) source.
         taken = observations.design_row[observations.source == allowed[0]]
-        row = new_row(
-            allowed[0], max(int(taken.max(initial=-1)) + 1, self._n_startup_trials) + ahead
-        )
+        row = new_row(allowed[0], max(int(taken.max(initial=-1)) + 1, view.n_rows) + ahead)
         return None if row is None else (allowed[0], row)
 
     def _confirm_slot(
@@ -322,8 +315,8 @@ class MethodSampler(BaseSampler):
             study, self._settings, trial.number, source_distribution=source_distribution
         )
         seen = view.design_observations
-        wanted = self._method.design(seen, self._n_startup_trials)
-        if slot in wanted or not wanted:
+        wanted = self._method.design(seen, view.n_rows)
+        if not wanted or slot == wanted[0]:
             return slot
         if trial.params:
             at_row = seen.source[seen.design_row == slot[1]]
@@ -365,7 +358,7 @@ class MethodSampler(BaseSampler):
             self._entropy(study),
             name,
             row,
-            self._n_startup_trials,
+            self._settings.block,
             hypercube=0 if self._method.nested_design else source,
         )
 
@@ -414,11 +407,6 @@ class MethodSampler(BaseSampler):
     def method(self) -> Method:
         """The method, with its constants."""
         return self._method
-
-    @property
-    def n_startup_trials(self) -> int:
-        """Number of rows of the initial design."""
-        return self._n_startup_trials
 
     @property
     def budget(self) -> float | None:

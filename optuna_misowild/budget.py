@@ -149,7 +149,7 @@ class CostBudgetCallback:
         if sampler is None or self._once.is_said(study, "early end"):
             return
         view = StudyView(study, self._settings(study))
-        n_left, rest = rest_of_design(view, sampler.method, sampler.n_startup_trials)
+        n_left, rest = rest_of_design(view, sampler.method)
         if not n_left or not self._once.first(study, "early end"):
             return
         n_paid = sum(math.isfinite(cost) for cost in paid(view.trials, view.cost_attr))

@@ -72,7 +72,10 @@ class MisoWildSampler(MethodSampler):
             it, it is the trial's wall-clock time in seconds, without that of the suggestion.
             Another name than ``"cost"`` is recorded in the trials, so that callbacks and figures
             find it.
-        n_startup_trials: Size of the initial design, in locations per source.
+        n_startup_trials: Number of rows of the initial design: locations per source with
+            ``method="paper"``; with the default as many for the preferred source alone, while
+            cheap sources may have more and less for it. By default one more than there are
+            parameters, at least 5 and at most 10.
         query_sources: The choices that may be queried; trials on the others are only read.
             By default all.
         constraints_func: Takes a finished trial to its constraints, a sequence of numbers that
@@ -101,7 +104,7 @@ class MisoWildSampler(MethodSampler):
         preferred_source: Any = FIRST,
         budget: float | None = None,
         cost_attr: str = COST_ATTR,
-        n_startup_trials: int = 5,
+        n_startup_trials: int | None = None,
         query_sources: Sequence[Any] | None = None,
         constraints_func: Callable[[FrozenTrial], Sequence[float]] | None = None,
         independent_sampler: BaseSampler | None = None,
@@ -116,8 +119,8 @@ class MisoWildSampler(MethodSampler):
                 query_sources=query_sources,
                 cost_attr=cost_attr,
                 budget=budget,
+                n_startup_trials=n_startup_trials,
             ),
-            n_startup_trials=n_startup_trials,
             constraints_func=constraints_func,
             independent_sampler=independent_sampler,
             warn_independent_sampling=warn_independent_sampling,
@@ -147,7 +150,8 @@ class CarboCoolingSampler(MethodSampler):
             it, it is the trial's wall-clock time in seconds, without that of the suggestion.
             Another name than ``"cost"`` is recorded in the trials, so that callbacks and figures
             find it.
-        n_startup_trials: Size of the Latin hypercube.
+        n_startup_trials: Size of the Latin hypercube. By default one more than there are
+            parameters, at least 5 and at most 10.
         constraints_func: Takes a finished trial to its constraints, a sequence of numbers that
             are at most 0 where they are met, as with Optuna's samplers. It is called after each
             complete or pruned trial; what it raises stops the study, and the trial is kept. With
@@ -173,7 +177,7 @@ class CarboCoolingSampler(MethodSampler):
         source: str = "source",
         preferred_source: Any = FIRST,
         cost_attr: str = COST_ATTR,
-        n_startup_trials: int = 5,
+        n_startup_trials: int | None = None,
         constraints_func: Callable[[FrozenTrial], Sequence[float]] | None = None,
         independent_sampler: BaseSampler | None = None,
         warn_independent_sampling: bool = True,
@@ -198,8 +202,8 @@ class CarboCoolingSampler(MethodSampler):
                 cost_attr=cost_attr,
                 budget=budget,
                 only_preferred=True,
+                n_startup_trials=n_startup_trials,
             ),
-            n_startup_trials=n_startup_trials,
             constraints_func=constraints_func,
             independent_sampler=independent_sampler,
             warn_independent_sampling=warn_independent_sampling,

@@ -35,6 +35,12 @@ class Real:
             return np.exp(np.log(self.low) + u * np.log(self.high / self.low))
         return self.low + u * (self.high - self.low)
 
+    def unit(self, value: float) -> float:
+        """Map the parameter's range to [0, 1]."""
+        if self.log:
+            return float(np.log(value / self.low) / np.log(self.high / self.low))
+        return (value - self.low) / (self.high - self.low)
+
     def suggest(self, trial: optuna.Trial) -> float:
         """Let Optuna suggest the coordinate."""
         return trial.suggest_float(self.name, self.low, self.high, log=self.log)
@@ -61,6 +67,10 @@ class Integer:
             return np.clip(np.round(np.exp(low + u * (high - low))), self.low, self.high)
         return self.low + self.step * np.floor(u * ((self.high - self.low) // self.step + 1))
 
+    def unit(self, value: float) -> float:
+        """Map the parameter's range to [0, 1]."""
+        return Real(self.name, self.low, self.high, self.log).unit(value)
+
     def suggest(self, trial: optuna.Trial) -> float:
         """Let Optuna suggest the coordinate."""
         value = trial.suggest_int(self.name, self.low, self.high, step=self.step, log=self.log)
@@ -81,6 +91,10 @@ class Choice:
     def scale(self, u: Array) -> Array:
         """Map [0, 1) to the indices of the choices."""
         return np.floor(u * len(self.choices))
+
+    def unit(self, value: float) -> float:
+        """Map equal choices to the same number, others to numbers that are far apart."""
+        return value
 
     def suggest(self, trial: optuna.Trial) -> float:
         """Let Optuna suggest the coordinate."""
@@ -157,8 +171,13 @@ class Problem:
         """
         regret = self.sources[0].value(x) - self.minimum
         if self.normalised:
-            regret = regret / (np.median(self.sources[0].value(self.sample)) - self.minimum)
+            regret = regret / self.spread
         return np.maximum(regret, 0.0)
+
+    @cached_property
+    def spread(self) -> float:
+        """Median of f_1 − minimum."""
+        return float(np.median(self.sources[0].value(self.sample)) - self.minimum)
 
     @cached_property
     def budget(self) -> float:

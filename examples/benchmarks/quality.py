@@ -57,11 +57,16 @@ FIELDS = (
     "spent",  # with this trial
     "seconds",  # of thinking, for this trial
     "regret",  # of the best trial of the preferred source so far
+    "polishing",  # 1 if it asked the preferred source near its best location, to hardly any gain
     "recommended",  # regret of the recommendation; only where a twentieth of the budget ends
     "failure",  # what ended the run, if it was an exception
 )
 
 Row = dict[str, Any]
+
+# A query of the preferred source polishes if it is this close to the best one so far, in units of
+# √d, and improves on it by less than this part of the spread.
+NEAR, GAIN = 0.05, 1e-3
 
 
 def run(
@@ -82,7 +87,7 @@ def run(
     rng = np.random.default_rng(seed)
     checkpoints = [fraction * problem.budget for fraction in shares]
     rows: list[Row] = []
-    spent, best_value, regret = 0.0, np.inf, 1.0
+    spent, best_value, regret, best = 0.0, np.inf, 1.0, None
     try:
         for number in range(max_trials):
             start = time.perf_counter()
@@ -97,8 +102,11 @@ def run(
                 if not checkpoints:
                     return rows
             spent += e.cost
-            if e.source == 0 and e.value < best_value:
-                best_value, regret = e.value, float(problem.regret(e.x))
+            gain = best_value - e.value
+            near = best is not None and is_near(problem, e.x, best)
+            polishing = e.source == 0 and near and gain < GAIN * problem.spread
+            if e.source == 0 and gain > 0.0:
+                best_value, regret, best = e.value, float(problem.regret(e.x)), e.x
             trial.set_user_attr("cost", e.cost)
             if e.pruned:
                 study.tell(trial, state=optuna.trial.TrialState.PRUNED)
@@ -113,12 +121,19 @@ def run(
                     "spent": spent,
                     "seconds": seconds,
                     "regret": regret,
+                    "polishing": int(polishing),
                 }
             )
         rows[-1]["recommended"] = recommended_regret(problem, method, seed, study)
     except Exception as error:
         rows.append({"failure": f"{type(error).__name__}: {error}"})
     return rows
+
+
+def is_near(problem: Problem, x: Array, y: Array) -> bool:
+    """Whether two locations are within NEAR·√d of each other in the unit cube."""
+    difference = [p.unit(a) - p.unit(b) for p, a, b in zip(problem.parameters, x, y, strict=True)]
+    return bool(np.linalg.norm(difference) <= NEAR * np.sqrt(len(difference)))
 
 
 class Evaluation(NamedTuple):

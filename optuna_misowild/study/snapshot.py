@@ -40,6 +40,10 @@ if TYPE_CHECKING:
     from optuna_misowild.optim.domain import Domain
 
 
+# So many rows of the initial design at least and at most, unless the user says how many.
+_LEAST_ROWS, MOST_ROWS = 5, 10
+
+
 @dataclass(frozen=True)
 class Settings:
     """How the trials of a study are to be read.
@@ -51,6 +55,8 @@ class Settings:
         cost_attr: User attribute of a trial that holds its cost.
         budget: The total cost that may be spent, or None.
         only_preferred: Whether only the preferred source may be queried.
+        n_startup_trials: Number of rows of the initial design; None for as many as the number of
+            parameters asks for.
 
     Raises:
         TypeError: If an argument has the wrong type.
@@ -63,6 +69,7 @@ class Settings:
     cost_attr: str = COST_ATTR
     budget: float | None = None
     only_preferred: bool = False
+    n_startup_trials: int | None = None
 
     def __post_init__(self) -> None:
         arguments.text("source", self.source)
@@ -71,11 +78,18 @@ class Settings:
         arguments.text("cost_attr", self.cost_attr)
         if self.budget is not None:
             arguments.number("budget", self.budget, positive=True)
+        if self.n_startup_trials is not None:
+            arguments.integer("n_startup_trials", self.n_startup_trials, least=1)
 
     def sources(self, distribution: BaseDistribution | None) -> Sources:
         """Return the sources that a distribution of the source parameter defines."""
         sources = sources_of(self.source, distribution, self.preferred_source, self.query_sources)
         return replace(sources, queryable=(0,)) if self.only_preferred else sources
+
+    @property
+    def block(self) -> int:
+        """Number of rows of one Latin hypercube; further rows are those of a further one."""
+        return MOST_ROWS if self.n_startup_trials is None else self.n_startup_trials
 
 
 class StudyView:
@@ -103,6 +117,12 @@ class StudyView:
         self.asking = asking
         self.trials: list[FrozenTrial] = all_trials(study) if trials is None else trials
         self.source_distribution = source_distribution
+
+    @cached_property
+    def n_rows(self) -> int:
+        """Number of rows of the initial design: one more than there are parameters, 5 to 10."""
+        given = self.settings.n_startup_trials
+        return min(max(len(self.space) + 1, _LEAST_ROWS), MOST_ROWS) if given is None else given
 
     @cached_property
     def sources(self) -> Sources:

@@ -86,16 +86,12 @@ class Warnings:
         sampler: Its name.
         settings: How it reads trials.
         method: Its method.
-        n_startup_trials: Number of rows of its initial design.
     """
 
-    def __init__(
-        self, sampler: str, settings: Settings, method: Method, n_startup_trials: int
-    ) -> None:
+    def __init__(self, sampler: str, settings: Settings, method: Method) -> None:
         self._sampler = sampler
         self._settings = settings
         self._method = method
-        self._n_startup_trials = n_startup_trials
         self._once = OncePerStudy()
 
     # When it is said.
@@ -257,7 +253,7 @@ class Warnings:
         if self._once.is_said(study, "initial design"):
             return
         observations = view.design_observations
-        if self._method.design(observations, self._n_startup_trials):
+        if self._method.design(observations, view.n_rows):
             self._budget_of_design(view)
         elif not (observations.pending & (observations.design_row >= 0)).any():
             if self._once.first(study, "initial design"):
@@ -267,7 +263,7 @@ class Warnings:
         budget = self._settings.budget
         if budget is None or view.spent >= budget or len(view.design_observations.costed(0)) < 2:
             return  # One cost alone may be far from the others.
-        n_rest, rest = rest_of_design(view, self._method, self._n_startup_trials)
+        n_rest, rest = rest_of_design(view, self._method)
         if view.spent + rest > budget:
             self._say(
                 view.study,
@@ -275,7 +271,7 @@ class Warnings:
                 f"`budget={budget:g}` is less than what the initial design costs: the trials so "
                 f"far have cost {view.spent:g}, and {what_is_left(n_rest, rest)}. Nothing is left "
                 f"to optimise with. Raise `budget`, which is in {unit_of(view)}, or lower "
-                f"`n_startup_trials={self._n_startup_trials}`.",
+                f"`n_startup_trials={view.n_rows}`.",
             )
 
     def _cheapest_is_preferred(self, view: StudyView) -> None:
@@ -403,14 +399,13 @@ class Warnings:
             )
 
 
-def rest_of_design(view: StudyView, method: Method, n_rows: int) -> tuple[int, float]:
+def rest_of_design(view: StudyView, method: Method) -> tuple[int, float]:
     """Return how many trials of the initial design are left, and what they will cost at least.
 
-    Sources that have not been observed yet count as free. What a method adds to the design's rows
-    as it goes, where all values are the same, is not counted.
+    Sources that have not been observed yet count as free.
     """
     seen = view.design_observations
-    rest = [source for source, row in method.design(seen, n_rows) if row < n_rows]
+    rest = [source for source, _ in method.design(seen, view.n_rows)]
     known = [seen.cost[seen.costed(source)] for source in rest]
     return len(rest), math.fsum(typical_cost(costs) for costs in known if (costs > 0.0).any())
 

@@ -134,7 +134,7 @@ class _Next:
 def _initial_sources(data: FigureData) -> list[int]:
     """Return the sources that the initial design has still to ask, the next one first."""
     view = data.view
-    slots = data.sampler.method.design(view.design_observations, data.sampler.n_startup_trials)
+    slots = data.sampler.method.design(view.design_observations, view.n_rows)
     return [source for source, _ in slots]
 
 

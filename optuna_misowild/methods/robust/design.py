@@ -31,94 +31,127 @@ def remaining_pairs(
     observations: Observations,
     n_rows: int,
     *,
-    n_preferred: int,
     max_cost_ratio: float,
     cost_share: float,
-    plateau_factor: int,
-    tolerance: float,
+    cheap_factor: int,
+    n_preferred_rows: int,
 ) -> list[tuple[int, int]]:
     """Return the (source, row) pairs that are still to be queried, in their order.
 
-    The preferred source at the first few rows; each other source at the one of these of median
-    cost, and at a second one if it is cheaper there at all: one cost decides nothing. Those that
-    seem cheap, also at the other rows, as long as each stays within its share of the costs. If
-    none seems cheap, the preferred source at every row.
+    The design begins with the cheap sources: each other source at the first row; those that seem
+    cheap also at further ones, as long as all of them together stay within their share of what a
+    query of the preferred source costs, of which the most expensive cost so far is the least. Then
+    the preferred source at the row that is best on them; and as its cost is known now, further
+    rows of the others: at least two of each that is cheaper, as one cost decides nothing. What
+    follows is the model's to choose. If no source seems cheap, the preferred one at every row.
 
-    While no cost of the preferred source is known, but queries of it are pending, the shares are
-    not known either, and workers have nothing better to do: each other source at every row.
-
-    On a plateau, where the lowest value is one of several that are the same, a model knows of no
-    direction in which to look, and cheap queries find the way out for little money: so the
-    cheapest source goes on with further rows, within its share, until it has left it. So it does
-    while no cost of the preferred source is known.
+    While no cost of the preferred source is known, but queries of it are pending, workers have
+    nothing better to do: each other source at every row, the cheapest at more of them.
 
     Evaluations of the preferred source that hold no row (enqueued, added, of an earlier study)
     count in the place of one, and so do failed and pending ones. Those of another source do not,
     as they are not where the preferred one is queried, unless there are so many that they cover
-    the space. A source that failed without a cost is tried at another row.
+    the space. A source that failed without a cost is tried at another row once the preferred one
+    is known.
 
     Args:
         observations: The trials so far.
-        n_rows: Number of rows.
-        n_preferred: Number of rows of the preferred source if there are others to help it.
+        n_rows: Number of rows of the preferred source if no other helps it.
         max_cost_ratio: The cost of a cheap source relative to that of the preferred one, see
             :func:`~optuna_misowild.methods.robust.cost_ratio.seems_cheap`.
-        cost_share: What all other sources together may cost, as a part of what the preferred
-            source costs.
-        plateau_factor: How many times the number of rows the cheapest source may be queried at
-            on a plateau.
-        tolerance: Values of a source that differ by no more than this, in standard deviations of
-            its values, are the same.
+        cost_share: What the cheap sources together may cost, in queries of the preferred source.
+        cheap_factor: How many times the number of rows a cheap source is queried at most.
     """
     others = [s for s in observations.queryable if s > 0]
     if 0 not in observations.queryable:  # Nothing to be cheap against: every row of all.
         return [(s, row) for row in range(n_rows) for s in others if _free(observations, s, [row])]
-    n_preferred = min(n_preferred, n_rows)
-    cheap = [s for s in others if seems_cheap(observations, s, max_cost_ratio)]
-    rows = range(n_preferred if cheap else n_rows)
-    is_given = (observations.source == 0) & ~np.isin(observations.design_row, rows)
-    free = _free(observations, 0, rows)
-    preferred = [(0, row) for row in free[: max(len(free) - int(is_given.sum()), 0)]]
-
-    first = _first_row(observations)
-    if first is None:
-        return preferred
     means = {s: _mean_cost(observations, s) for s in (0, *others)}
-    cheapest = min((s for s in cheap if means[s] < np.inf), key=lambda s: means[s], default=None)
-    is_known = means[0] < np.inf
+    known = [mean for mean in means.values() if mean < math.inf]
+    is_known = means[0] < math.inf
+    reference = means[0] if is_known else max(known, default=0.0)
+    cheap = [
+        s
+        for s in others
+        if (
+            seems_cheap(observations, s, max_cost_ratio)
+            if is_known
+            else means[s] <= max_cost_ratio * reference
+        )
+    ]
+    cheapest = min((s for s in others if means[s] < math.inf), key=means.__getitem__, default=None)
+    n_preferred = int((observations.source == 0).sum())
+    is_waiting = not is_known and (observations.pending & (observations.source == 0)).any()
+
+    def n_affordable(s: int) -> int:
+        """Return at how many rows a source may be queried."""
+        n_most = n_rows * (cheap_factor if s in cheap or s == cheapest else 1)
+        if is_waiting:  # So much again for each further query of the preferred one.
+            return n_most * n_preferred
+        if means[s] == math.inf:
+            return 1
+        if means[s] == 0.0:
+            return n_most
+        allowance = cost_share * reference / len(cheap) if s in cheap else 0.0
+        n_least = MIN_READINGS if means[s] < means[0] < math.inf else 1
+        if is_known and s in cheap and s == cheapest:
+            n_least = n_rows
+        return max(int(min(allowance / means[s], n_most)), n_least)
+
     wanted = []
     for s in others:
-        goes_on = s == cheapest and (not is_known or _is_on_plateau(observations, s, tolerance))
-        n_most = n_rows * plateau_factor if goes_on else n_rows
-        if goes_on and not is_known:  # So much again for each further query of the preferred one.
-            n_most *= 1 + max(int((observations.source == 0).sum()) - n_preferred, 0)
-        order = [first, *(row for row in range(n_most) if row != first)]
+        n = n_affordable(s)
         has_row = (observations.source == s) & (observations.design_row >= 0)
-        has_cost = np.isfinite(observations.cost)
-        if not is_known or means[s] == 0.0:
-            n_affordable = n_most
-        elif means[s] == np.inf:
-            n_affordable = 1
-        else:
-            allowance = cost_share * n_preferred * means[0] / len(others) if s in cheap else 0.0
-            n_least = MIN_READINGS if means[s] < means[0] else 1
-            n_affordable = max(int(min(allowance / means[s], n_most)), n_least)
-        free = _free(observations, s, order)
-        n_asked = int((has_row & (has_cost | observations.pending)).sum())
+        counts = np.isfinite(observations.cost) | observations.pending
+        if not is_known:
+            counts |= observations.failed
+        n_asked = int((has_row & counts).sum())
         n_added = int((observations.source[~has_row & observations.has_value] == s).sum())
         if n_added >= _COVERING * n_rows:
             n_asked += n_added
-        wanted += [(order.index(row), s, row) for row in free[: max(n_affordable - n_asked, 0)]]
-    return preferred + [(s, row) for _, s, row in sorted(wanted)]
+        free = _free(observations, s, range(max(n, n_rows)))
+        wanted += [(row, s) for row in free[: max(n - n_asked, 0)]]
+    pairs = [(s, row) for row, s in sorted(wanted)]
+    here = observations.source == 0
+    n_given = int(
+        (here & (observations.pending | observations.has_value | observations.failed)).sum()
+    )
+    if not others or (is_known and not cheap):
+        return [
+            *((0, row) for row in _free(observations, 0, range(n_rows))[: n_rows - n_given]),
+            *pairs,
+        ]
+    if not n_given:
+        return [*pairs, (0, next(iter(_best_rows(observations, others, n_rows)), 0))]
+    if pairs:
+        return pairs
+    covering = [
+        s for s in cheap if len(_in_design(observations, observations.valued(s))) >= n_rows
+    ]
+    best = _free(observations, 0, _best_rows(observations, covering, n_rows))
+    return [(0, row) for row in best[: max(n_preferred_rows - n_given, 0)]]
 
 
-def _is_on_plateau(observations: Observations, source: int, tolerance: float) -> bool:
-    """Whether the lowest value of a source in the design is one of several that are the same."""
-    valued = observations.valued(source)
-    y = observations.y[valued[observations.design_row[valued] >= 0]]
-    if len(y) < 2:
-        return False
-    return bool(np.count_nonzero(y <= y.min() + tolerance * y.std()) > 1)
+def _best_rows(observations: Observations, sources: list[int], n_rows: int) -> list[int]:
+    """Return the rows that are best on some sources.
+
+    A source with more values comes first, up to a number of rows, and among these a more expensive
+    one, as it is rather right.
+    """
+    valued = {s: _in_design(observations, observations.valued(s)) for s in sources}
+    known = sorted(
+        (s for s in sources if len(valued[s])),
+        key=lambda s: (min(len(valued[s]), n_rows), _mean_cost(observations, s)),
+        reverse=True,
+    )
+    rows = []
+    for s in known:
+        y, feasible = observations.y[valued[s]], observations.feasible[valued[s]]
+        rows.append(int(observations.design_row[valued[s]][np.lexsort((y, ~feasible))[0]]))
+    return list(dict.fromkeys(rows))
+
+
+def _in_design(observations: Observations, index: NDArray[np.int_]) -> NDArray[np.int_]:
+    return index[observations.design_row[index] >= 0]
 
 
 def _mean_cost(observations: Observations, source: int) -> float:
@@ -131,23 +164,6 @@ def _free(observations: Observations, source: int, rows: Iterable[int]) -> list[
     """Return those of the rows that no trial of the source holds."""
     taken = set(observations.design_row[observations.source == source])
     return [row for row in rows if row not in taken]
-
-
-def _first_row(observations: Observations) -> int | None:
-    """Return the row at which the others are queried first, if there is one.
-
-    The one at which the cost of the preferred source is the median. Those that are pending count
-    as the most expensive: mostly they are. While less than half are known it is the most
-    expensive so far; while none is known, the first that is pending. Evaluations without a row
-    stand for row 0.
-    """
-    pending = np.flatnonzero(observations.pending & (observations.source == 0))
-    known = _in_rows(observations, observations.costed(0))
-    if not len(known):
-        return max(int(observations.design_row[pending].min()), 0) if len(pending) else None
-    known = known[np.argsort(observations.cost[known], kind="stable")]
-    middle = min((len(known) + len(pending) - 1) // 2, len(known) - 1)
-    return max(int(observations.design_row[known[middle]]), 0)
 
 
 def _in_rows(observations: Observations, index: NDArray[np.int_]) -> NDArray[np.int_]:

@@ -64,6 +64,8 @@ class RobustMethod(Policy):
     """The constants of the robust method.
 
     Args:
+        n_opening: Number of queries of the preferred source, the first at the best row of the
+            initial design and the next at x⁺, before anything else follows the design.
         max_in_a_row: Number of queries elsewhere after which the preferred source is due.
         max_debt: What queries elsewhere may cost until the preferred source is due, in units of
             a query of the preferred source at x⁺, times α.
@@ -77,12 +79,10 @@ class RobustMethod(Policy):
         min_distance: Distance in the unit cube below which two queries of a source are the same.
         max_cost_ratio: Another source is dropped once it surely costs more than this times the
             preferred source, and excluded at locations where it is predicted to.
-        n_preferred_rows: Number of locations of the initial design that the preferred source is
-            queried at, if another source is kept; if none is, it is queried at all of them.
-        design_cost_share: What all other sources together may cost in the initial design, as a
-            part of what the preferred source costs there.
-        plateau_factor: How many times its rows of the initial design the cheapest source is
-            queried at, while its lowest value there is one that it has had before.
+        design_cost_share: What all cheap sources together may cost in the initial design beyond
+            its first rows, in units of a query of the preferred source.
+        cheap_factor: How many times the number of rows a cheap source is queried at most in the
+            initial design.
         n_offsets: Number of initial locations whose values tell by how much the sources differ
             in the mean.
         n_mixture: Number of values of the preferred source from which on the joint model has to
@@ -96,9 +96,9 @@ class RobustMethod(Policy):
     nested_design: ClassVar[bool] = True
 
     max_cost_ratio: float = 1.0 / 3.0
+    design_cost_share: float = 1.0
+    cheap_factor: int = 3
     n_preferred_rows: int = 3
-    design_cost_share: float = 0.25
-    plateau_factor: int = 3
     n_offsets: int = N_OFFSETS
     n_mixture: int = 6
     restart_every: int = RESTART_EVERY
@@ -110,7 +110,7 @@ class RobustMethod(Policy):
             arguments.number(name, getattr(self, name), positive=False)
         for name in (
             "n_preferred_rows",
-            "plateau_factor",
+            "cheap_factor",
             "n_offsets",
             "restart_every",
             "max_in_a_row",
@@ -125,11 +125,10 @@ class RobustMethod(Policy):
         pairs = remaining_pairs(
             observations,
             n_rows,
-            n_preferred=self.n_preferred_rows,
             max_cost_ratio=self.max_cost_ratio,
             cost_share=self.design_cost_share,
-            plateau_factor=self.plateau_factor,
-            tolerance=self.stagnation_tolerance,
+            cheap_factor=self.cheap_factor,
+            n_preferred_rows=self.n_preferred_rows,
         )
         return payable_first(pairs, observations)
 
