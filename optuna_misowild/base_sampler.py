@@ -316,7 +316,7 @@ class MethodSampler(BaseSampler):
         )
         seen = view.design_observations
         wanted = self._method.design(seen, view.n_rows)
-        if not wanted or slot == wanted[0]:
+        if not wanted or slot in wanted[: 1 + int(seen.pending.sum())]:
             return slot
         if trial.params:
             at_row = seen.source[seen.design_row == slot[1]]

@@ -139,7 +139,7 @@ def test_a_conditional_parameter_stays_with_the_independent_sampler(
         z = trial.suggest_float("z", 0.0, 1.0) if kind == "tree" else 1.0
         return toy(trial) + (z - 0.8) ** 2
 
-    study = study_of(MisoWildSampler(seed=0, independent_sampler=Middle()))
+    study = study_of(MisoWildSampler(seed=0, independent_sampler=Middle(), n_startup_trials=2))
     for kind in ["linear"] * 4 + ["tree"] * 8 + ["linear"] + ["tree"] * 8:
         study.enqueue_trial({"kind": kind})
     study.optimize(objective, n_trials=30)

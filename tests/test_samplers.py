@@ -82,7 +82,8 @@ def test_whether_the_sources_share_the_latin_hypercube(method: str, is_nested: b
 
         design = PaperMethod.design
 
-    sampler = MisoWildSampler(method=EveryRow() if is_nested else method, seed=0)
+    chosen = EveryRow() if is_nested else method
+    sampler = MisoWildSampler(method=chosen, seed=0, n_startup_trials=5)
     study = study_of(sampler, n_trials=10)
     by_source = {
         source: sorted(t.params["x"] for t in study.trials if t.params["source"] == source)
@@ -221,7 +222,7 @@ def test_a_fixed_source_is_respected(method: str) -> None:
 
 
 def test_a_source_fixed_from_the_start_gets_an_initial_design_of_its_own() -> None:
-    sampler = MisoWildSampler(method="paper", seed=0)
+    sampler = MisoWildSampler(method="paper", seed=0, n_startup_trials=5)
     study = study_of(optuna.samplers.PartialFixedSampler({"source": "cheap"}, sampler))
     study.optimize(toy, n_trials=8)
     assert sorted(int(5 * t.params["x"]) for t in study.trials[:5]) == [0, 1, 2, 3, 4]

@@ -29,7 +29,7 @@ def test_a_corner_that_fails_is_left(method: str) -> None:
 
     study = study_of(MisoWildSampler(method=method, seed=0))
     study.optimize(objective, n_trials=20)
-    assert len({round(t.params["x"], 3) for t in study.trials}) > 15
+    assert len({round(t.params["x"], 3) for t in study.trials}) > 12
     assert study.best_value < -0.6
 
 

@@ -101,22 +101,3 @@ def best_payable(
         limit = SpendingLimit(np.inf)
         found = find(limit, starts)
     return found, limit
-
-
-def payable_first(
-    pairs: list[tuple[int, int]], observations: Observations
-) -> list[tuple[int, int]]:
-    """Return the (source, row) pairs of an initial design, first those that can be paid.
-
-    As long as any can. A query is taken to cost the mean of its source, or nothing while no cost
-    of it is known.
-    """
-    budget, spent = observations.budget, observations.spent
-    if budget is None or spent >= budget:
-        return pairs
-    cost = np.zeros(observations.n_sources)
-    for s in range(observations.n_sources):
-        known = observations.cost[observations.costed(s)]
-        cost[s] = known.mean() if len(known) else 0.0
-    left = budget - spent - cost[observations.source[observations.pending]].sum()
-    return sorted(pairs, key=lambda pair: cost[pair[0]] > left)

@@ -261,7 +261,11 @@ class Warnings:
 
     def _budget_of_design(self, view: StudyView) -> None:
         budget = self._settings.budget
-        if budget is None or view.spent >= budget or len(view.design_observations.costed(0)) < 2:
+        if budget is None or view.spent >= budget:
+            return
+        seen = view.design_observations
+        n_preferred = sum(s == 0 for s, _ in self._method.design(seen, view.n_rows))
+        if len(seen.costed(0)) < min(n_preferred, 2):
             return  # One cost alone may be far from the others.
         n_rest, rest = rest_of_design(view, self._method)
         if view.spent + rest > budget:

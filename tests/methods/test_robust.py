@@ -147,7 +147,7 @@ def test_odd_data_are_no_obstacle(y: list[float], cost: list[float]) -> None:
 
 def test_it_finds_an_optimum_with_the_help_of_cheap_sources() -> None:
     rng = np.random.default_rng(0)
-    P = (rng.permuted(np.tile(np.arange(5), (2, 1)), axis=1).T + 0.5) / 5
+    P = (rng.permuted(np.tile(np.arange(15), (2, 1)), axis=1).T + 0.5) / 15
     X, source, y, cost, row = np.empty((0, 2)), [], [], [], []  # type: ignore[var-annotated]
     for step in range(40):
         observations = observe(

@@ -22,7 +22,6 @@ from optuna_misowild.methods.base import Observations
 from optuna_misowild.methods.carbo import CostCooling
 from optuna_misowild.methods.robust import RobustMethod
 from optuna_misowild.methods.spending import SpendingLimit
-from optuna_misowild.methods.spending import payable_first
 from optuna_misowild.methods.spending import spending_limit
 from optuna_misowild.optim.domain import Domain
 
@@ -65,28 +64,6 @@ def test_the_spending_limit_by_hand(finished: float, pending: float, limit: floa
         assert found(undecided, pending - 10.0, preferred) == found(
             spent(finished), pending, preferred
         )
-
-
-def test_a_row_that_cannot_be_paid_waits_for_those_that_can() -> None:
-    # The preferred source costs 10, the second 1, of the third nothing is known; one is running.
-    seen = observe(
-        np.zeros((4, 0)),
-        [0, 0, 1, 0],
-        [1.0, 1.0, 1.0, np.nan],
-        [8.0, 12.0, 1.0, np.nan],
-        pending=np.array([False, False, False, True]),
-        n_sources=3,
-        spent=21.0,
-    )
-    pairs = [(0, 2), (1, 1), (0, 3), (2, 1)]
-    sorted_pairs = [(1, 1), (2, 1), (0, 2), (0, 3)]
-    for budget, expected in ((42.0, pairs), (40.0, sorted_pairs), (21.0, pairs), (None, pairs)):
-        assert payable_first(pairs, replace(seen, budget=budget)) == expected
-    # Nothing can be paid: the order stays.
-    assert payable_first([(0, 2), (0, 1)], replace(seen, budget=40.0)) == [(0, 2), (0, 1)]
-    method = RobustMethod(n_preferred_rows=5)
-    for budget, source in ((100.0, 0), (40.0, 1)):
-        assert method.design(replace(seen, budget=budget), 5)[0][0] == source
 
 
 @pytest.mark.parametrize("method", [RobustMethod(), CostCooling()])

@@ -177,7 +177,9 @@ def test_of_two_that_have_both_told_the_same_the_earlier_goes_first(
     for thread in threads:
         thread.join()
     earlier, later = (trial.number for trial in trials)
-    assert looks == {earlier: 1, later: 2}
+    # The first ones of the default choose again once they know that there are cheap sources.
+    again = method == "robust" and n_before == 0
+    assert looks == {earlier: 1 + again, later: 2 + again}
     assert choose(trials[0]) != choose(trials[1])
 
 

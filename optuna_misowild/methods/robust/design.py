@@ -38,21 +38,23 @@ def remaining_pairs(
 ) -> list[tuple[int, int]]:
     """Return the (source, row) pairs that are still to be queried, in their order.
 
-    The design begins with the cheap sources: each other source at the first row; those that seem
-    cheap also at further ones, as long as all of them together stay within their share of what a
-    query of the preferred source costs, of which the most expensive cost so far is the least. Then
-    the preferred source at the row that is best on them; and as its cost is known now, further
-    rows of the others: at least two of each that is cheaper, as one cost decides nothing. What
-    follows is the model's to choose. If no source seems cheap, the preferred one at every row.
+    The design begins with the other sources, each at the first row, and the cheapest also at
+    further ones if it seems cheap compared with the most expensive. Then comes the preferred
+    source, at the row that is best on the others. As its cost is known now, further rows of the
+    others follow: at least two of each that is cheaper, as one cost decides nothing, every row of
+    the cheapest, and more of those that seem cheap, as long as all of them together stay within
+    their share of what a query of the preferred source costs. In the end the preferred source is
+    queried at the best row of each cheap source with as many values as there are rows. If no
+    source seems cheap, it is queried at every row.
 
     While no cost of the preferred source is known, but queries of it are pending, workers have
     nothing better to do: each other source at every row, the cheapest at more of them.
 
     Evaluations of the preferred source that hold no row (enqueued, added, of an earlier study)
-    count in the place of one, and so do failed and pending ones. Those of another source do not,
-    as they are not where the preferred one is queried, unless there are so many that they cover
-    the space. A source that failed without a cost is tried at another row once the preferred one
-    is known.
+    count in the place of one, and so do failed and pending ones: with as many as there are rows
+    the design is over. Those of another source do not, as they are not where the preferred one is
+    queried, unless there are so many that they cover the space. A source that failed without a
+    cost is tried at another row once the preferred one is known.
 
     Args:
         observations: The trials so far.
@@ -60,11 +62,18 @@ def remaining_pairs(
         max_cost_ratio: The cost of a cheap source relative to that of the preferred one, see
             :func:`~optuna_misowild.methods.robust.cost_ratio.seems_cheap`.
         cost_share: What the cheap sources together may cost, in queries of the preferred source.
-        cheap_factor: How many times the number of rows a cheap source is queried at most.
+        cheap_factor: How many times the number of rows the cheapest source is queried at most, and
+            so all other cheap ones together.
+        n_preferred_rows: At how many rows the preferred source is queried if another helps it.
     """
     others = [s for s in observations.queryable if s > 0]
     if 0 not in observations.queryable:  # Nothing to be cheap against: every row of all.
         return [(s, row) for row in range(n_rows) for s in others if _free(observations, s, [row])]
+    # Evaluations that say nothing, being neither observed nor lost, are those of pruned trials.
+    told = observations.pending | observations.has_value | observations.failed
+    n_preferred = int((told & (observations.source == 0)).sum())
+    if n_preferred >= n_rows:
+        return []
     means = {s: _mean_cost(observations, s) for s in (0, *others)}
     known = [mean for mean in means.values() if mean < math.inf]
     is_known = means[0] < math.inf
@@ -75,27 +84,28 @@ def remaining_pairs(
         if (
             seems_cheap(observations, s, max_cost_ratio)
             if is_known
-            else means[s] <= max_cost_ratio * reference
+            else means[s] <= max_cost_ratio * reference > 0.0
         )
     ]
     cheapest = min((s for s in others if means[s] < math.inf), key=means.__getitem__, default=None)
-    n_preferred = int((observations.source == 0).sum())
     is_waiting = not is_known and (observations.pending & (observations.source == 0)).any()
 
     def n_affordable(s: int) -> int:
         """Return at how many rows a source may be queried."""
-        n_most = n_rows * (cheap_factor if s in cheap or s == cheapest else 1)
         if is_waiting:  # So much again for each further query of the preferred one.
-            return n_most * n_preferred
+            return n_rows * n_preferred * (cheap_factor if s == cheapest else 1)
         if means[s] == math.inf:
             return 1
-        if means[s] == 0.0:
-            return n_most
-        allowance = cost_share * reference / len(cheap) if s in cheap else 0.0
         n_least = MIN_READINGS if means[s] < means[0] < math.inf else 1
-        if is_known and s in cheap and s == cheapest:
+        if s not in cheap or (s != cheapest and not is_known):
+            return n_least
+        if s == cheapest and is_known:
             n_least = n_rows
-        return max(int(min(allowance / means[s], n_most)), n_least)
+        n_most = cheap_factor * n_rows
+        if s != cheapest:  # Together as many as the cheapest.
+            n_most //= len(cheap) - 1
+        affordable = cost_share * reference / len(cheap) / means[s] if means[s] > 0.0 else n_most
+        return max(int(min(affordable, n_most)), n_least)
 
     wanted = []
     for s in others:
@@ -111,16 +121,10 @@ def remaining_pairs(
         free = _free(observations, s, range(max(n, n_rows)))
         wanted += [(row, s) for row in free[: max(n - n_asked, 0)]]
     pairs = [(s, row) for row, s in sorted(wanted)]
-    here = observations.source == 0
-    n_given = int(
-        (here & (observations.pending | observations.has_value | observations.failed)).sum()
-    )
-    if not others or (is_known and not cheap):
-        return [
-            *((0, row) for row in _free(observations, 0, range(n_rows))[: n_rows - n_given]),
-            *pairs,
-        ]
-    if not n_given:
+    if is_known and not cheap or not others:
+        free = _free(observations, 0, range(n_rows))
+        return [*pairs, *((0, row) for row in free[: n_rows - n_preferred])]
+    if not n_preferred:
         return [*pairs, (0, next(iter(_best_rows(observations, others, n_rows)), 0))]
     if pairs:
         return pairs
@@ -128,7 +132,7 @@ def remaining_pairs(
         s for s in cheap if len(_in_design(observations, observations.valued(s))) >= n_rows
     ]
     best = _free(observations, 0, _best_rows(observations, covering, n_rows))
-    return [(0, row) for row in best[: max(n_preferred_rows - n_given, 0)]]
+    return [(0, row) for row in best[: max(n_preferred_rows - n_preferred, 0)]]
 
 
 def _best_rows(observations: Observations, sources: list[int], n_rows: int) -> list[int]:

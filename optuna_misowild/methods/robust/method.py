@@ -37,7 +37,6 @@ from optuna_misowild.methods.robust.model import RobustModel
 from optuna_misowild.methods.robust.policy import Policy
 from optuna_misowild.methods.spending import SpendingLimit
 from optuna_misowild.methods.spending import best_payable
-from optuna_misowild.methods.spending import payable_first
 from optuna_misowild.methods.spending import spending_limit
 from optuna_misowild.optim.acquisition import cooling_exponent
 from optuna_misowild.optim.domain import distances
@@ -81,8 +80,10 @@ class RobustMethod(Policy):
             preferred source, and excluded at locations where it is predicted to.
         design_cost_share: What all cheap sources together may cost in the initial design beyond
             its first rows, in units of a query of the preferred source.
-        cheap_factor: How many times the number of rows a cheap source is queried at most in the
-            initial design.
+        n_preferred_rows: Number of rows of the initial design that the preferred source is
+            queried at, if another source helps it: the best ones of the others.
+        cheap_factor: How many times the number of rows the cheapest source is queried at most in
+            the initial design, and so all other cheap ones together.
         n_offsets: Number of initial locations whose values tell by how much the sources differ
             in the mean.
         n_mixture: Number of values of the preferred source from which on the joint model has to
@@ -122,7 +123,7 @@ class RobustMethod(Policy):
 
     def design(self, observations: Observations, n_rows: int) -> list[tuple[int, int]]:
         """Return the (source, row) pairs of the initial design that are still to be queried."""
-        pairs = remaining_pairs(
+        return remaining_pairs(
             observations,
             n_rows,
             max_cost_ratio=self.max_cost_ratio,
@@ -130,7 +131,6 @@ class RobustMethod(Policy):
             cheap_factor=self.cheap_factor,
             n_preferred_rows=self.n_preferred_rows,
         )
-        return payable_first(pairs, observations)
 
     def fit(self, observations: Observations, domain: Domain) -> RobustModel:
         """Fit the joint model, GP_1, the costs, and what is feasible."""
