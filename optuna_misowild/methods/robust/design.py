@@ -38,12 +38,12 @@ def remaining_pairs(
 ) -> list[tuple[int, int]]:
     """Return the (source, row) pairs that are still to be queried, in their order.
 
-    The design begins with the other sources, each at the first row, and the cheapest also at
-    further ones if it seems cheap compared with the most expensive. Then comes the preferred
-    source, at the row that is best on the others. As its cost is known now, further rows of the
-    others follow: at least two of each that is cheaper, as one cost decides nothing, every row of
-    the cheapest, and more of those that seem cheap, as long as all of them together stay within
-    their share of what a query of the preferred source costs. In the end the preferred source is
+    The design begins with the other sources, each at the first row, and the cheapest at every row
+    if it seems cheap compared with the most expensive. Then comes the preferred source, at the row
+    that is best on the others. As its cost is known now, further rows of the others follow: at
+    least two of each that is cheaper, as one cost decides nothing, every row of the cheapest if
+    it seems cheap, and more of those that do, as long as all of them together stay within their
+    share of what a query of the preferred source costs. In the end the preferred source is
     queried at the best row of each cheap source with as many values as there are rows. If no
     source seems cheap, it is queried at every row.
 
@@ -99,10 +99,10 @@ def remaining_pairs(
         n_least = MIN_READINGS if means[s] < means[0] < math.inf else 1
         if s not in cheap or (s != cheapest and not is_known):
             return n_least
-        if s == cheapest and is_known:
-            n_least = n_rows
         n_most = cheap_factor * n_rows
-        if s != cheapest:  # Together as many as the cheapest.
+        if s == cheapest:
+            n_least = n_rows
+        else:  # Together as many as the cheapest.
             n_most //= len(cheap) - 1
         affordable = cost_share * reference / len(cheap) / means[s] if means[s] > 0.0 else n_most
         return max(int(min(affordable, n_most)), n_least)

@@ -98,7 +98,7 @@ class RobustMethod(Policy):
 
     max_cost_ratio: float = 1.0 / 3.0
     design_cost_share: float = 1.0
-    cheap_factor: int = 3
+    cheap_factor: int = 2
     n_preferred_rows: int = 3
     n_offsets: int = N_OFFSETS
     n_mixture: int = 6
