@@ -14,6 +14,7 @@ from optuna_misowild.recommendation import Recommendation
 from optuna_misowild.recommendation import recommend
 from optuna_misowild.samplers import CarboCoolingSampler
 from optuna_misowild.samplers import MisoWildSampler
+from optuna_misowild.stopping import StopWhenNotWorthIt
 from optuna_misowild.worth import source_verdicts
 
 
@@ -29,6 +30,7 @@ __all__ = [
     "PaperMethod",
     "Recommendation",
     "RobustMethod",
+    "StopWhenNotWorthIt",
     "cumulated_cost",
     "import_trials",
     "recommend",
