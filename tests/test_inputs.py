@@ -60,7 +60,7 @@ def test_sources_of_mixed_type() -> None:
         trial.set_user_attr("cost", costs[source])
         return (x - 0.3) ** 2 + {None: -0.1 * x, 0: -1.0, "full": 0.1 * x, True: 0.0}[source]
 
-    study = optimise(objective, 22, preferred_source=True, query_sources=[True, None, 0])
+    study = optimise(objective, 28, preferred_source=True, query_sources=[True, None, 0])
     assert study.best_params["source"] is True
     assert study.best_params["x"] == pytest.approx(0.3, abs=0.02)
     assert recommend(study).to_enqueue()["source"] is True

@@ -73,10 +73,10 @@ def test_a_study_whose_sources_shared_the_latin_hypercube_goes_on(tmp_path: Path
 
 def test_without_a_seed_workers_share_the_initial_design() -> None:
     kept = InMemoryStorage()
-    study = study_of(MisoWildSampler(method="paper"), storage=kept, study_name="s", n_trials=4)
-    resumed = optuna.load_study(
-        study_name="s", storage=kept, sampler=MisoWildSampler(method="paper")
-    )
+    sampler = MisoWildSampler(method="paper", n_startup_trials=5)
+    study = study_of(sampler, storage=kept, study_name="s", n_trials=4)
+    again = MisoWildSampler(method="paper", n_startup_trials=5)
+    resumed = optuna.load_study(study_name="s", storage=kept, sampler=again)
     resumed.optimize(toy, n_trials=6)
     full = [t.params["x"] for t in study.trials if t.params["source"] == "full"]
     assert sorted(int(5 * x) for x in full) == [0, 1, 2, 3, 4]

@@ -136,15 +136,18 @@ def test_the_preferred_source_is_queried_at_every_row_if_no_other_seems_cheap(
 
 def test_design_with_failed_trials() -> None:
     # Another source that fails at once does not hold up the preferred one, and is tried again.
-    assert pairs(design_of([(1, 0, np.nan)], 2, failed=np.array([True]))) == [(0, 0)]
-    after = design_of([(1, 0, np.nan), (0, 0, 8.0)], 2, failed=np.array([True, False]))
+    assert pairs(design_of([(1, 0, np.nan)], 2, y=[np.nan], failed=np.array([True]))) == [(0, 0)]
+    both = [(1, 0, np.nan), (0, 0, 8.0)]
+    after = design_of(both, 2, y=[np.nan, 0.0], failed=np.array([True, False]))
     assert pairs(after) == [(1, 1)]
     # It does not go on for ever.
     failing = [(1, row, np.nan) for row in range(5)]
-    never = design_of([*failing, (0, 0, 8.0)], 2, failed=np.arange(6) < 5)
+    y = [*[np.nan] * 5, 0.0]
+    never = design_of([*failing, (0, 0, 8.0)], 2, y=y, failed=np.arange(6) < 5)
     assert pairs(never) == []
     # Where the preferred source fails it is not tried again at once.
-    lost = design_of([(1, 0, 1.0), (0, 0, np.nan)], 2, failed=np.array([False, True]))
+    pair = [(1, 0, 1.0), (0, 0, np.nan)]
+    lost = design_of(pair, 2, y=[0.0, np.nan], failed=np.array([False, True]))
     assert pairs(lost) == []
 
 
@@ -153,13 +156,20 @@ def test_evaluations_without_a_row_count_in_the_place_of_one() -> None:
     assert pairs(given) == [(0, 1), (0, 2)]
     # The cost of the preferred source is known, so the design does not begin with it.
     assert pairs(design_of([(0, -1, 2.0)], 2)) == [(1, 0)]
-
-
-def test_added_trials_of_a_cheap_source_do_not_take_its_rows() -> None:
     added = [(1, -1, 0.1)] * 7
-    assert pairs(design_of([(0, 0, 1.0), *added], 2)) == [(1, row) for row in range(10)]
-    # Unless there are so many that they cover the space.
-    assert pairs(design_of([(0, 0, 1.0), *added, *[(1, -1, 0.1)] * 3], 2)) == []
+    assert pairs(design_of([(0, 0, 1.0), *added], 2)) == [(1, row) for row in range(3)]
+    assert pairs(design_of([(0, 0, 1.0), *added, *added], 2)) == []
+
+
+def test_little_is_left_to_design_where_the_preferred_source_covers_the_space() -> None:
+    old = [(0, -1, np.nan)] * 5
+    valued = {"y": np.zeros(5)}
+    assert pairs(design_of(old, 2, **valued)) == []  # Their costs are not known.
+    costed = [(0, -1, 1.0)] * 5
+    assert pairs(design_of(costed, 2)) == [(1, 0)]
+    assert pairs(design_of([*costed, (1, 0, 0.1)], 2)) == [(1, 1)]
+    assert pairs(design_of([*costed, (1, 0, 0.1), (1, 1, 0.1)], 2)) == []
+    assert pairs(design_of([*costed, (1, 0, 1.1)], 2)) == []
 
 
 def test_other_sources_do_not_wait_for_the_preferred_one() -> None:

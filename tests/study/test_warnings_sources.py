@@ -257,7 +257,7 @@ def test_many_pruned_trials_are_said(
     sources: tuple[str, ...], of: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     study = study_of(MisoWildSampler(seed=0))  # With Optuna's default pruner.
-    study.optimize(lambda trial: reporting(trial, sources), n_trials=40)
+    study.optimize(lambda trial: reporting(trial, sources), n_trials=60)
     said = [line for line in warnings_of(caplog).splitlines() if "pruned" in line]
     assert len(said) == 1
     assert f" trials{of} were pruned. Their costs count" in said[0]

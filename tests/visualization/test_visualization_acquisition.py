@@ -74,7 +74,7 @@ def test_the_title_says_what_is_expected_there(direction: str) -> None:
 
 def test_slices_go_through_what_would_be_asked() -> None:
     study = study_of(20, two_d)
-    sampler = MisoWildSampler()
+    sampler = MisoWildSampler(n_startup_trials=2)
     figure = plot_acquisition(study, ["x"], sampler=sampler)
     y = float(figure.layout.title.text.split(" y = ")[1].split(";")[0])
     for trace in figure.data:

@@ -23,10 +23,6 @@ if TYPE_CHECKING:
     from optuna_misowild.methods.base import Observations
 
 
-# So many times the rows of the design cover the space as well as these, wherever they are.
-_COVERING = 2
-
-
 def remaining_pairs(
     observations: Observations,
     n_rows: int,
@@ -50,11 +46,10 @@ def remaining_pairs(
     While no cost of the preferred source is known, but queries of it are pending, workers have
     nothing better to do: each other source at every row, the cheapest at more of them.
 
-    Evaluations of the preferred source that hold no row (enqueued, added, of an earlier study)
-    count in the place of one, and so do failed and pending ones: with as many as there are rows
-    the design is over. Those of another source do not, as they are not where the preferred one is
-    queried, unless there are so many that they cover the space. A source that failed without a
-    cost is tried at another row once the preferred one is known.
+    Evaluations that hold no row (enqueued, added, of an earlier study) count in the place of one,
+    and so do pending ones, and failed ones of the preferred source. With as many of that as there
+    are rows, the others have no more than these two, as long as costs are known at all. A source
+    that failed without a cost is tried at another row once the preferred one is known.
 
     Args:
         observations: The trials so far.
@@ -72,11 +67,12 @@ def remaining_pairs(
     # Evaluations that say nothing, being neither observed nor lost, are those of pruned trials.
     told = observations.pending | observations.has_value | observations.failed
     n_preferred = int((told & (observations.source == 0)).sum())
-    if n_preferred >= n_rows:
-        return []
+    covers = n_preferred >= n_rows
     means = {s: _mean_cost(observations, s) for s in (0, *others)}
     known = [mean for mean in means.values() if mean < math.inf]
     is_known = means[0] < math.inf
+    if covers and not is_known:
+        return []
     reference = means[0] if is_known else max(known, default=0.0)
     cheap = [
         s
@@ -97,7 +93,7 @@ def remaining_pairs(
         if means[s] == math.inf:
             return 1
         n_least = MIN_READINGS if means[s] < means[0] < math.inf else 1
-        if s not in cheap or (s != cheapest and not is_known):
+        if s not in cheap or covers or (s != cheapest and not is_known):
             return n_least
         n_most = cheap_factor * n_rows
         if s == cheapest:
@@ -110,20 +106,16 @@ def remaining_pairs(
     wanted = []
     for s in others:
         n = n_affordable(s)
-        has_row = (observations.source == s) & (observations.design_row >= 0)
-        counts = np.isfinite(observations.cost) | observations.pending
+        counts = np.isfinite(observations.cost) | observations.pending | observations.has_value
         if not is_known:
             counts |= observations.failed
-        n_asked = int((has_row & counts).sum())
-        n_added = int((observations.source[~has_row & observations.has_value] == s).sum())
-        if n_added >= _COVERING * n_rows:
-            n_asked += n_added
+        n_asked = int((counts & (observations.source == s)).sum())
         free = _free(observations, s, range(max(n, n_rows)))
         wanted += [(row, s) for row in free[: max(n - n_asked, 0)]]
     pairs = [(s, row) for row, s in sorted(wanted)]
     if is_known and not cheap or not others:
         free = _free(observations, 0, range(n_rows))
-        return [*pairs, *((0, row) for row in free[: n_rows - n_preferred])]
+        return [*pairs, *((0, row) for row in free[: max(n_rows - n_preferred, 0)])]
     if not n_preferred:
         return [*pairs, (0, next(iter(_best_rows(observations, others, n_rows)), 0))]
     if pairs:

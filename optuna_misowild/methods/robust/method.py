@@ -63,8 +63,6 @@ class RobustMethod(Policy):
     """The constants of the robust method.
 
     Args:
-        n_opening: Number of queries of the preferred source, the first at the best row of the
-            initial design and the next at x⁺, before anything else follows the design.
         max_in_a_row: Number of queries elsewhere after which the preferred source is due.
         max_debt: What queries elsewhere may cost until the preferred source is due, in units of
             a query of the preferred source at x⁺, times α.
@@ -80,10 +78,10 @@ class RobustMethod(Policy):
             preferred source, and excluded at locations where it is predicted to.
         design_cost_share: What all cheap sources together may cost in the initial design beyond
             its first rows, in units of a query of the preferred source.
-        n_preferred_rows: Number of rows of the initial design that the preferred source is
-            queried at, if another source helps it: the best ones of the others.
         cheap_factor: How many times the number of rows the cheapest source is queried at most in
             the initial design, and so all other cheap ones together.
+        n_preferred_rows: Number of rows of the initial design that the preferred source is
+            queried at, if another source helps it: the best ones of the others.
         n_offsets: Number of initial locations whose values tell by how much the sources differ
             in the mean.
         n_mixture: Number of values of the preferred source from which on the joint model has to
