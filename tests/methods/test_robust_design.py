@@ -170,6 +170,9 @@ def test_little_is_left_to_design_where_the_preferred_source_covers_the_space() 
     assert pairs(design_of([*costed, (1, 0, 0.1)], 2)) == [(1, 1)]
     assert pairs(design_of([*costed, (1, 0, 0.1), (1, 1, 0.1)], 2)) == []
     assert pairs(design_of([*costed, (1, 0, 1.1)], 2)) == []
+    # One row is enough to check if there is but one.
+    one = design_of([(0, 0, 9.0), (1, 0, 1.0), (1, 1, 1.0)], 2, y=[0.0, 2.0, 1.0])
+    assert METHOD.design(one, 1) == []
 
 
 def test_other_sources_do_not_wait_for_the_preferred_one() -> None:

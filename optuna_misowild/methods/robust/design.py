@@ -124,7 +124,7 @@ def remaining_pairs(
         s for s in cheap if len(_in_design(observations, observations.valued(s))) >= n_rows
     ]
     best = _free(observations, 0, _best_rows(observations, covering, n_rows))
-    return [(0, row) for row in best[: max(n_preferred_rows - n_preferred, 0)]]
+    return [(0, row) for row in best[: max(min(n_preferred_rows, n_rows) - n_preferred, 0)]]
 
 
 def _best_rows(observations: Observations, sources: list[int], n_rows: int) -> list[int]:
