@@ -57,7 +57,9 @@ def queries(url: str, *, resolved: bool) -> list[tuple[str, int]]:
     return [(t.params["source"], t.params["n"]) for t in study.trials]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind", ["sqlite", *(pytest.param(k, marks=pytest.mark.slow) for k in KINDS[1:])]
+)
 def test_processes_that_ask_at_once_ask_different_things(kind: str, tmp_path: Path) -> None:
     with url_of(kind, tmp_path) as url:
         asked = queries(url, resolved=True)

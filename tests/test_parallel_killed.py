@@ -93,7 +93,13 @@ def queries(trials: list[optuna.trial.FrozenTrial]) -> Counter[tuple[Any, ...]]:
 # In the initial design, and after it.
 @pytest.mark.parametrize(
     ("kind", "n_before"),
-    [("sqlite", 5), ("postgresql", 8), ("journal", 5), ("journal", 8), ("grpc", 8)],
+    [
+        ("sqlite", 5),
+        pytest.param("postgresql", 8, marks=pytest.mark.slow),
+        pytest.param("journal", 5, marks=pytest.mark.slow),
+        ("journal", 8),
+        pytest.param("grpc", 8, marks=pytest.mark.slow),
+    ],
 )
 @pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
 def test_a_study_whose_workers_are_killed_goes_on_where_it_was(

@@ -75,7 +75,10 @@ def _without_parameters() -> optuna.Study:
     return study
 
 
-@pytest.mark.parametrize("kind", STUDIES)
+@pytest.mark.parametrize(
+    "kind",
+    [pytest.param(k, marks=pytest.mark.slow) if k == "twelve sources" else k for k in STUDIES],
+)
 def test_every_figure_can_be_drawn_of_every_study(kind: str) -> None:
     study = STUDIES[kind]()
     n_trials = len(study.trials)
