@@ -25,6 +25,10 @@ from optuna_misowild.study.snapshot import Settings
 from optuna_misowild.study.snapshot import StudyView
 
 
+pytestmark = pytest.mark.skipif(
+    not hasattr(signal, "SIGKILL"), reason="This system has no SIGKILL."
+)
+
 N_VALUES = 6
 N_QUERIES = len(SOURCES) * N_VALUES  # All that there are.
 PLACES = [
