@@ -100,8 +100,7 @@ def queries(trials: list[optuna.trial.FrozenTrial]) -> Counter[tuple[Any, ...]]:
     [
         ("sqlite", 5),
         pytest.param("postgresql", 8, marks=pytest.mark.slow),
-        pytest.param("journal", 5, marks=pytest.mark.slow),
-        ("journal", 8),
+        ("journal", 5),
         pytest.param("grpc", 8, marks=pytest.mark.slow),
     ],
 )

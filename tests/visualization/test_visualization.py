@@ -77,7 +77,12 @@ def _without_parameters() -> optuna.Study:
 
 @pytest.mark.parametrize(
     "kind",
-    [pytest.param(k, marks=pytest.mark.slow) if k == "twelve sources" else k for k in STUDIES],
+    [
+        kind
+        if kind in ("empty", "1-D", "6-D", "paper")
+        else pytest.param(kind, marks=pytest.mark.slow)
+        for kind in STUDIES
+    ],
 )
 def test_every_figure_can_be_drawn_of_every_study(kind: str) -> None:
     study = STUDIES[kind]()
