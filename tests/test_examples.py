@@ -159,7 +159,7 @@ def test_a_missing_package_is_said_before_any_work_is_done(
         text=True,
         cwd=root,
         env={**os.environ, "PYTHONPATH": path},
-        timeout=60,
+        timeout=300,
     )
     assert (done.returncode, done.stdout) == (1, "")
     (line,) = done.stderr.splitlines()
