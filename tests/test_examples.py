@@ -79,6 +79,16 @@ def test_an_example_recommends_what_it_has_observed(
     says_more(output)
 
 
+def test_tasks_of_a_dask_cluster_query_different_things() -> None:
+    pytest.importorskip("distributed")
+    pytest.importorskip("optuna_integration")
+    output = run("dask_cluster.py", "--short")
+    ((n_trials, *numbers),) = re.findall(r"^Trials: (\d+), (\d+) \w+, (\d+) \w+$", output, re.M)
+    assert int(n_trials) == sum(map(int, numbers)) >= 12
+    assert "Queries made twice: 0" in output
+    assert re.search(r"^Best on the preferred source: {'source': 'fine', ", output, re.MULTILINE)
+
+
 def test_the_quickstart_is_the_same_at_every_run() -> None:
     outputs = [run("quickstart.py", "--short", "--n-trials", "12") for _ in range(2)]
     first, second = (re.sub(r"^Seconds: .*$", "", o, flags=re.MULTILINE) for o in outputs)
