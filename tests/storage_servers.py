@@ -27,10 +27,11 @@ import pytest
 KINDS = ["sqlite", "journal", "postgresql", "grpc"]
 
 # Processes that are forked from one which has loaded the libraries, and nothing else.
-processes = multiprocessing.get_context("forkserver")
-processes.set_forkserver_preload(
-    ["optuna_misowild", "optuna.storages", "sqlalchemy", "scipy.optimize", "scipy.stats"]
-)
+processes = multiprocessing.get_context("forkserver" if os.name == "posix" else "spawn")
+if os.name == "posix":
+    processes.set_forkserver_preload(
+        ["optuna_misowild", "optuna.storages", "sqlalchemy", "scipy.optimize", "scipy.stats"]
+    )
 
 
 @contextmanager
@@ -91,8 +92,8 @@ def postgresql() -> Iterator[str]:
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb")) or [
         Path(path) for path in [shutil.which("initdb")] if path
     ]
-    if not found:
-        reason = "PostgreSQL's server is not installed."
+    if not found or os.name != "posix":
+        reason = "PostgreSQL's server is not installed, or not used on this system."
         if os.environ.get("MISOWILD_REQUIRE_SERVICES"):
             pytest.fail(reason)
         pytest.skip(reason)

@@ -27,6 +27,8 @@ from examples.benchmarks.problems import PROBLEMS
 from examples.paper.tables import TABLES
 
 
+pytestmark = pytest.mark.slow
+
 each_problem = pytest.mark.parametrize(
     "problem",
     [

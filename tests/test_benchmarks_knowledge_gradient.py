@@ -20,6 +20,8 @@ from examples.benchmarks.knowledge_gradient import KnowledgeGradientSampler  # n
 from examples.benchmarks.problems import PROBLEMS  # noqa: E402
 
 
+pytestmark = pytest.mark.slow
+
 FINE, COARSE = "fine", "coarse"
 OPTIMUM = 0.3
 

@@ -14,6 +14,9 @@ from examples.benchmarks.study import Task
 from optuna_misowild.gp.fit import fit_gp
 
 
+pytestmark = pytest.mark.slow
+
+
 def test_session_goes_on_with_a_study_on_all_sources() -> None:
     session = Session("robust", Task(3, 4), 21)
     sources = [trial.params["source"] for trial in session.study.trials]

@@ -37,15 +37,24 @@ def objective(trial: optuna.Trial) -> float:
     return (x - 0.3) ** 2 + 0.01 * y**0.5 - (source != "full")
 
 
-@pytest.fixture
-def study(tmp_path: Path) -> optuna.Study:
-    study = optuna.create_study(
-        study_name="s",
-        storage=f"sqlite:///{tmp_path}/study.db",
-        sampler=MisoWildSampler(budget=40.0, seed=0),
-    )
+def sampler() -> MisoWildSampler:
+    return MisoWildSampler(budget=40.0, seed=0)
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("dashboard") / "study.db"
+    study = optuna.create_study(study_name="s", storage=f"sqlite:///{path}", sampler=sampler())
     study.optimize(objective, n_trials=12)
-    return study
+    return path
+
+
+@pytest.fixture
+def study(stored: Path, tmp_path: Path) -> optuna.Study:
+    """A copy for each test: they all write to it."""
+    shutil.copy(stored, tmp_path)
+    storage = f"sqlite:///{tmp_path / stored.name}"
+    return optuna.load_study(study_name="s", storage=storage, sampler=sampler())
 
 
 def published(study: optuna.Study) -> set[str]:
@@ -212,6 +221,7 @@ def browser(tmp_path: Path) -> Iterator[Any]:
     driver.quit()
 
 
+@pytest.mark.slow
 def test_the_page_of_the_study(study: optuna.Study, address: str, browser: Any) -> None:
     from selenium.webdriver.common.by import By
     from selenium.webdriver.support.ui import WebDriverWait
@@ -235,6 +245,7 @@ def test_the_page_of_the_study(study: optuna.Study, address: str, browser: Any) 
     wait.until(lambda driver: "source_index" in text() and "cost" in text())
 
 
+@pytest.mark.slow
 def test_the_table_of_trials(study: optuna.Study, address: str, browser: Any) -> None:
     from selenium.webdriver.common.by import By
     from selenium.webdriver.support.ui import WebDriverWait
@@ -264,6 +275,7 @@ def test_the_table_of_trials(study: optuna.Study, address: str, browser: Any) ->
     ]
 
 
+@pytest.mark.slow
 def test_no_letters_lie_on_others_in_the_frames_of_the_page(browser: Any, tmp_path: Path) -> None:
     figures = []
     for decades in (0.4, 2, 4):

@@ -17,6 +17,8 @@ from optuna_misowild import RobustMethod
 from optuna_misowild import cumulated_cost
 
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[1]
 PAGES = sorted((ROOT / "docs").glob("*.md"))
 

@@ -23,6 +23,8 @@ SAMPLERS: dict[str, Callable[[], BaseSampler]] = {
 
 
 class TestSamplers(BasicSamplerTestCase, RelativeSamplerTestCase, SingleOnlySamplerTestCase):
-    @pytest.fixture(params=sorted(SAMPLERS))
+    @pytest.fixture(
+        params=["robust", *(pytest.param(k, marks=pytest.mark.slow) for k in ("carbo", "paper"))]
+    )
     def sampler(self, request: pytest.FixtureRequest) -> Callable[[], BaseSampler]:
         return SAMPLERS[request.param]

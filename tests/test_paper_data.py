@@ -16,6 +16,8 @@ from examples.paper.data import Spec
 from examples.paper.data import load
 
 
+pytestmark = pytest.mark.slow
+
 RNG = np.random.default_rng(0)
 X = RNG.integers(1, 9, size=(50, 3)).astype(float)
 Y = np.array([0] * 20 + [1] * 30)

@@ -21,6 +21,8 @@ from examples.paper.tasks import Objective
 from optuna_misowild import Recommendation
 
 
+pytestmark = pytest.mark.slow
+
 TASK = Task("svc", "splice")
 
 

@@ -16,6 +16,9 @@ from examples.paper.results import published
 from examples.paper.tables import TABLES
 
 
+pytestmark = pytest.mark.slow
+
+
 def result(
     method: str,
     seed: int,

@@ -32,6 +32,9 @@ from examples.paper.tasks import Svc
 from examples.paper.tasks import source_rows
 
 
+pytestmark = pytest.mark.slow
+
+
 def flowers() -> Dataset:
     """Two kinds of iris that are hard to tell apart."""
     X, y = load_iris(return_X_y=True)

@@ -28,8 +28,8 @@ from optuna_misowild import recommend
 from optuna_misowild.study.attributes import is_feasible
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("direction", ["minimize", "maximize"])
+@pytest.mark.slow
+@pytest.mark.parametrize(("method", "direction"), [("paper", "minimize"), ("robust", "maximize")])
 def test_forty_trials_find_the_optimum_of_the_preferred_source(
     method: str, direction: str
 ) -> None:

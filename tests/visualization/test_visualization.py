@@ -75,7 +75,15 @@ def _without_parameters() -> optuna.Study:
     return study
 
 
-@pytest.mark.parametrize("kind", STUDIES)
+@pytest.mark.parametrize(
+    "kind",
+    [
+        kind
+        if kind in ("empty", "1-D", "6-D", "paper")
+        else pytest.param(kind, marks=pytest.mark.slow)
+        for kind in STUDIES
+    ],
+)
 def test_every_figure_can_be_drawn_of_every_study(kind: str) -> None:
     study = STUDIES[kind]()
     n_trials = len(study.trials)
