@@ -175,7 +175,7 @@ WELDED_BEAM = Problem(
         ),
     ),
     minimum=1.7248523085970526,
-    evaluations=40,
+    evaluations=30,
     requires=REQUIRED,
 )
 
@@ -244,7 +244,7 @@ SPEED_REDUCER = Problem(
         ),
     ),
     minimum=2996.34816496819,
-    evaluations=40,
+    evaluations=20,
     requires=REQUIRED,
 )
 
