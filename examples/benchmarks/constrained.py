@@ -104,7 +104,7 @@ BRANIN_DISK = Problem(
         ),
     ),
     minimum=0.39788735772973816,
-    evaluations=30,
+    evaluations=20,
     requires=REQUIRED,
 )
 

@@ -4,7 +4,7 @@ Failures are learnt by the Gaussian process of all sources on labels, 1 for succ
 failure, and each constraint g_k ≤ 0 by one on its values. Log probabilities join the acquisition
 (Gardner et al. 2014, "Bayesian optimization with inequality constraints"),
 
-    log P(s, x) = min{log P_s(x), log P_1(x)} + Σ_k log Φ(−μ_k(x)/√(v_k(x) + λ_k²)),
+    log P(s, x) = min{log P_s(x), log P_1(x)} + Σ_k log Φ(−μ_k(x)/√v_k(x)),
 
 P_s(x) = Φ(μ_s/√(v_s + λ_s² + 0.1)) being that source s succeeds. Constraints matter on the
 preferred source, whose optimum has to be feasible: μ_k and v_k are of its g_k, of which the
@@ -51,6 +51,11 @@ _SUCCESS = Quantity(FitSettings(mean=1.0, prior=Prior(noise_shape=1.5, noise_rat
 # probabilities are calibrated best, and in the midst of failures they go down to 1e-3.
 _LABEL_VARIANCE = 0.1
 _CONSTRAINT = Quantity(FitSettings(prior=Prior(ordered_noise=True)), many=128)
+
+# The variance of a constraint is without its noise, whose floor would hide how near the edge is:
+# queries on its wrong side would pass for feasible ones to the end, and the optimum is mostly at
+# an edge. So much of the noise keeps the variance above its own rounding errors.
+_LEAST = 0.01
 
 # What is less probable than 1/2 is left to others, where there are any.
 LOG_HALF = float(np.log(0.5))
@@ -102,14 +107,14 @@ class Feasibility:
         )
 
     def log_feasible(self, X: Array, sources: NDArray[np.int_], *, gradient: bool) -> Field:
-        """Return Σ_k log Φ(−μ_k/√(v_k + λ_k²)), in the same shape: alike on all sources."""
+        """Return Σ_k log Φ(−μ_k/√v_k), in the same shape: alike on all sources."""
         result = _nothing(X, sources, gradient)
         for gp in self.constraints:
             p = gp.posterior(X, gradient=gradient)
             result += apply(
                 log_normal_cdf,
                 Field(-p.mean[:, None], -p.d_mean[:, None]),
-                Field(p.variance[:, None] + gp.noise[0], p.d_variance[:, None]),
+                Field(p.variance[:, None] + _LEAST * gp.noise[0], p.d_variance[:, None]),
             )
         return result
 
