@@ -63,8 +63,8 @@ def main() -> None:
     above = best.trial.constraints["hot spot"]
     print(
         f"Its hot spot has {HOTTEST + above:.2f} K"
-        f" ({'feasible' if best.feasible else 'too hot'}; by the model it is feasible with "
-        f"probability {best.probability:.2f})"
+        f" ({'feasible' if best.feasible else 'too hot'}, another query with probability "
+        f"{best.probability:.2f})"
     )
     n_hot = sum(trial.constraints.get("hot spot", 0.0) > 0.0 for trial in study.trials)
     print(f"Trials that got too hot: {n_hot} of {len(study.trials)}")

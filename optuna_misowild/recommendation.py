@@ -47,8 +47,8 @@ class Recommendation:
         feasible: Whether it meets the constraints of the user: as observed if verified, else
             whether the model holds that for more likely than not. Something infeasible is
             recommended only while nothing else is known.
-        probability: How likely the preferred source meets them there and does not fail, by the
-            model.
+        probability: How likely another query of the preferred source is to meet them there and
+            not to fail, by the model.
     """
 
     params: dict[str, Any]

@@ -175,7 +175,7 @@ WELDED_BEAM = Problem(
         ),
     ),
     minimum=1.7248523085970526,
-    evaluations=30,
+    evaluations=20,
     requires=REQUIRED,
 )
 

@@ -4,7 +4,7 @@ Failures are learnt by the Gaussian process of all sources on labels, 1 for succ
 failure, and each constraint g_k ≤ 0 by one on its values. Log probabilities join the acquisition
 (Gardner et al. 2014, "Bayesian optimization with inequality constraints"),
 
-    log P(s, x) = min{log P_s(x), log P_1(x)} + Σ_k log Φ(−μ_k(x)/√v_k(x)),
+    log P(s, x) = min{log P_s(x), log P_1(x)} + Σ_k log Φ(−μ_k(x)/√(v_k(x) + λ_k²)),
 
 P_s(x) = Φ(μ_s/√(v_s + λ_s² + 0.1)) being that source s succeeds. Constraints matter on the
 preferred source, whose optimum has to be feasible: μ_k and v_k are of its g_k, of which the
@@ -25,6 +25,7 @@ from optuna_misowild.gp.in_order import N_OFFSETS
 from optuna_misowild.gp.in_order import RESTART_EVERY
 from optuna_misowild.gp.in_order import Quantity
 from optuna_misowild.gp.in_order import fit_in_order
+from optuna_misowild.gp.likelihood import NOISE_BOUNDS
 from optuna_misowild.gp.likelihood import Prior
 from optuna_misowild.optim.acquisition import Differentiated
 from optuna_misowild.optim.acquisition import Field
@@ -52,10 +53,10 @@ _SUCCESS = Quantity(FitSettings(mean=1.0, prior=Prior(noise_shape=1.5, noise_rat
 _LABEL_VARIANCE = 0.1
 _CONSTRAINT = Quantity(FitSettings(prior=Prior(ordered_noise=True)), many=128)
 
-# The variance of a constraint is without its noise, whose floor would hide how near the edge is:
-# queries on its wrong side would pass for feasible ones to the end, and the optimum is mostly at
-# an edge. So much of the noise keeps the variance above its own rounding errors.
-_LEAST = 0.01
+# The floor of a fitted noise is no noise: with it, places at the wrong side of an edge would pass
+# for feasible ones to the end, and the optimum is mostly at an edge. Noise above it is either
+# noise, or what the model cannot explain. What remains of the floor is for rounding errors.
+_FLOOR = 0.99 * NOISE_BOUNDS[0]
 
 # What is less probable than 1/2 is left to others, where there are any.
 LOG_HALF = float(np.log(0.5))
@@ -107,14 +108,15 @@ class Feasibility:
         )
 
     def log_feasible(self, X: Array, sources: NDArray[np.int_], *, gradient: bool) -> Field:
-        """Return Σ_k log Φ(−μ_k/√v_k), in the same shape: alike on all sources."""
+        """Return Σ_k log Φ(−μ_k/√(v_k + λ_k²)), in the same shape: alike on all sources."""
         result = _nothing(X, sources, gradient)
         for gp in self.constraints:
             p = gp.posterior(X, gradient=gradient)
+            noise = gp.noise[0] - _FLOOR * gp.scale**2
             result += apply(
                 log_normal_cdf,
                 Field(-p.mean[:, None], -p.d_mean[:, None]),
-                Field(p.variance[:, None] + _LEAST * gp.noise[0], p.d_variance[:, None]),
+                Field(p.variance[:, None] + noise, p.d_variance[:, None]),
             )
         return result
 
