@@ -15,6 +15,10 @@ from scipy.optimize import minimize
 
 from examples.benchmarks import quality
 from examples.benchmarks import report
+from examples.benchmarks.constrained import CONSTRAINED
+from examples.benchmarks.constrained import GARDNER_1
+from examples.benchmarks.constrained import GARDNER_2
+from examples.benchmarks.constrained import REQUIRED
 from examples.benchmarks.methods import METHODS
 from examples.benchmarks.methods import Method
 from examples.benchmarks.methods import Use
@@ -43,31 +47,86 @@ each_problem = pytest.mark.parametrize(
         for name, problem in PROBLEMS.items()
     ],
 )
+needs_set_constraint = pytest.mark.skipif(
+    not quality.is_installed(REQUIRED), reason=f"needs {REQUIRED}"
+)
 RANDOM = Method(lambda budget, seed: RandomSampler(seed=seed))
 
 
 @each_problem
 def test_minimum_is_attained_and_never_undercut(problem: Problem) -> None:
-    f = problem.sources[0].value
-    values = f(problem.sample)
+    f, g = problem.sources[0].value, problem.sources[0].constraints
+    values = np.where(problem.is_feasible(problem.sample), f(problem.sample), np.inf)
     assert values.min() >= problem.minimum
 
-    if not all(isinstance(p, Real) and not p.log for p in problem.parameters):
+    if not problem.is_constrained and not all(
+        isinstance(p, Real) and not p.log for p in problem.parameters
+    ):
         # A table: the minimum is at a recorded point.
         assert_allclose(f(recorded_points(problem)).min(), problem.minimum, rtol=1e-12)
         return
     low = np.array([p.low for p in problem.parameters])
     width = np.array([p.high for p in problem.parameters]) - low
-    best = min(
+    heeded = {"type": "ineq", "fun": lambda u: -g(low + u * width)}
+    found = [
         minimize(
             lambda u: float(f(low + u * width)),
             (problem.sample[i] - low) / width,
             bounds=[(0.0, 1.0)] * len(low),
+            constraints=heeded if problem.is_constrained else (),
             tol=1e-14,
-        ).fun
+        )
         for i in np.argsort(values)[:10]
-    )
+    ]
+    # With constraints, some climbs end at none of the feasible points.
+    best = min(r.fun for r in found if (g(low + r.x * width) <= 1e-6).all())
     assert_allclose(best, problem.minimum, rtol=1e-7, atol=1e-7)
+
+
+@needs_set_constraint
+@pytest.mark.parametrize(
+    ("name", "x", "value", "constraints"),
+    [
+        # Gardner et al. (2014), and Gelbart et al. (2014), by hand.
+        ("gardner1", (np.pi / 2, 0.0), 0.0, (-0.5,)),
+        ("gardner1", (np.pi / 4, np.pi / 4), 2.0**-0.5, (-0.5,)),
+        ("gardner1", (0.0, np.pi / 6), 3.0**0.5 / 2.0, (3.0**0.5 / 2.0 - 0.5,)),
+        ("gardner2", (np.pi / 6, 1.5 * np.pi), 0.5 + 1.5 * np.pi, (0.45,)),
+        ("branin-disk", (-np.pi, 12.275), 0.397887, ((2.5 + np.pi) ** 2 + 4.775**2 - 50.0,)),
+        # Coello Coello, Mezura Montes (2002), with stresses and deflection in other units.
+        (
+            "welded-beam",
+            (0.205730, 3.470489, 9.036624, 0.205730),
+            1.724852,
+            (0.0, 0.0, 0.0, -3.432984, -0.235540 / 0.25, 0.0),
+        ),
+        # Lemonge, Barbosa, Borges, Silva (2010); g9 always holds.
+        (
+            "speed-reducer",
+            (3.5, 0.7, 17.0, 7.3, 7.8, 3.350215, 5.286683),
+            2996.3482,
+            (-0.0739, -0.1980, -0.4992, -0.9015, 0.0, 0.0, -0.7025, 0.0, -0.0513, -0.0109),
+        ),
+    ],
+)
+def test_constraints_are_those_published(
+    name: str, x: tuple[float, ...], value: float, constraints: tuple[float, ...]
+) -> None:
+    preferred = PROBLEMS[name].sources[0]
+    assert_allclose(preferred.value(np.array(x)), value, rtol=1e-5, atol=1e-12)
+    assert_allclose(preferred.constraints(np.array(x)), constraints, atol=6e-5)
+
+
+@needs_set_constraint
+@pytest.mark.parametrize("problem", CONSTRAINED, ids=lambda problem: problem.name)
+def test_cheap_sources_are_slightly_wrong_in_value_and_constraints(problem: Problem) -> None:
+    X = problem.sample
+    value, feasible = problem.sources[0].value(X), problem.is_feasible(X)
+    for source in problem.sources[1:]:
+        assert 0.9 < np.corrcoef(source.value(X), value)[0, 1] < 1.0
+        elsewhere = np.all(source.constraints(X) <= 0.0, axis=-1)
+        assert 0.15 > (elsewhere != feasible).sum() / len(X) > 0.0
+        assert 0.01 < (source.cost(X) / problem.sources[0].cost(X)).mean() < 0.2
 
 
 def recorded_points(problem: Problem) -> np.ndarray:
@@ -124,7 +183,9 @@ def test_sources_are_vectorised_and_cost_something(problem: Problem) -> None:
     X = problem.sample[:6].reshape(2, 3, -1)
     for source in range(len(problem.sources)):
         values, costs = problem.evaluate(source, X)
-        assert values.shape == costs.shape == (2, 3)
+        constraints = problem.sources[source].constraints
+        assert values.shape == costs.shape == constraints(X).shape[:-1] == (2, 3)
+        assert_allclose(constraints(X[1, 2]), constraints(X)[1, 2])
         assert np.isfinite(values).all()
         assert (costs > 0).all()
         assert_allclose(problem.evaluate(source, X[1, 2]), (values[1, 2], costs[1, 2]))
@@ -133,7 +194,13 @@ def test_sources_are_vectorised_and_cost_something(problem: Problem) -> None:
 @each_problem
 def test_regret_is_the_distance_to_the_minimum_in_the_stated_unit(problem: Problem) -> None:
     regrets = problem.regret(problem.sample)
-    if problem.normalised:
+    if problem.is_constrained:
+        feasible = problem.is_feasible(problem.sample)
+        assert (regrets[~feasible] == 1.0).all()
+        assert regrets[feasible].max() == 1.0
+        values, _ = problem.evaluate(0, problem.sample[feasible])
+        assert (np.diff(regrets[feasible][np.argsort(values)]) >= 0.0).all()
+    elif problem.normalised:
         assert_allclose(np.median(regrets), 1.0)
     else:
         assert_allclose(regrets, problem.sources[0].value(problem.sample) - problem.minimum)
@@ -172,6 +239,45 @@ def test_run_keeps_the_budget_and_recommends_at_each_checkpoint() -> None:
         scale = FORRESTER.regret(np.array([0.5])) / (0.9092974268256817 - FORRESTER.minimum)
         assert_allclose(rows[last]["recommended"], scale * (best[last] - FORRESTER.minimum))
         assert_allclose(rows[last]["recommended"], rows[last]["regret"])
+
+
+@needs_set_constraint
+def test_objective_sets_the_constraints_of_the_source_that_it_asks() -> None:
+    study = optuna.create_study(sampler=RandomSampler(seed=0))
+    for source in (0, 1):
+        study.enqueue_trial({"source": source, "x1": 4.7, "x2": 1.2})
+        trial = study.ask()
+        e = quality.evaluate(GARDNER_2, METHODS["robust"], trial, np.random.default_rng(0))
+        study.tell(trial, e.value)
+        expected = GARDNER_2.sources[source].constraints(e.x)
+        assert list(study.trials[-1].constraints.values()) == expected.tolist()
+
+
+@needs_set_constraint
+def test_regret_is_that_of_the_best_feasible_value() -> None:
+    rows = quality.run(GARDNER_1, RANDOM, seed=5, max_trials=12)
+    study = optuna.create_study(sampler=RandomSampler(seed=5))
+    X = np.array([GARDNER_1.suggest(study.ask()) for _ in rows])
+    feasible = np.cos(X.sum(axis=1)) <= 0.5
+    values = np.where(feasible, [row["value"] for row in rows], 2.0)
+    expected = (np.minimum.accumulate(values) + 2.0) / GARDNER_1.spread
+    assert_allclose([row["regret"] for row in rows], np.minimum(expected, 1.0), rtol=1e-3)
+    assert_allclose(rows[-1]["recommended"], rows[-1]["regret"])
+    assert feasible.any() and values.min() > min(row["value"] for row in rows)
+
+
+@needs_set_constraint
+def test_default_method_runs_on_a_problem_with_constraints() -> None:
+    rows = quality.run(GARDNER_2, METHODS["robust"], seed=0, max_trials=14, shares=(1.0,))
+    assert len(rows) == 14 and "failure" not in rows[-1]
+    assert {row["source"] for row in rows} == {0, 1}
+    rows = quality.run(GARDNER_2, METHODS["robust-alone"], seed=0, max_trials=7, shares=(1.0,))
+    assert len(rows) == 7 and {row["source"] for row in rows} == {0}
+
+
+def test_requirement_may_name_the_oldest_version() -> None:
+    assert quality.is_installed("optuna>=4")
+    assert not quality.is_installed("optuna>=99")
 
 
 def test_hyperband_goes_through_the_sources_and_pays_for_all_that_it_asks() -> None:

@@ -111,6 +111,7 @@ def ei(budget: float, seed: int) -> BaseSampler:
 
 METHODS = {
     "robust": Method(misowild("robust"), use=Use.CHOSEN, recommended=recommended_by_misowild),
+    "robust-alone": Method(misowild("robust")),
     "paper": Method(misowild("paper"), use=Use.CHOSEN, recommended=recommended_by_misowild),
     "kg": Method(
         knowledge_gradient,

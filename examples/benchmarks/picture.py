@@ -23,6 +23,7 @@ from examples.benchmarks.report import regrets
 # source is asked.
 STYLES = {
     "robust": ("#d55e00", "solid"),
+    "robust-alone": ("#d55e00", "dash"),
     "paper": ("#0072b2", "solid"),
     "kg": ("#e69f00", "solid"),
     "carbo": ("#009e73", "dash"),

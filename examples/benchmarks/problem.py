@@ -108,16 +108,23 @@ class Choice:
 Parameter = Real | Integer | Choice
 
 
+def unconstrained(x: Array) -> Array:
+    """Return no constraint at locations (..., d), shape (..., 0)."""
+    return np.empty((*x.shape[:-1], 0))
+
+
 @dataclass(frozen=True)
 class Source:
     """One source: functions of locations (..., d), in natural units, to arrays (...).
 
-    ``noise`` is the standard deviation of what an observation adds to the value.
+    ``noise`` is the standard deviation of what an observation adds to the value. ``constraints``
+    gives g_k(x), shape (..., K), each at most 0 where it is met.
     """
 
     value: Callable[[Array], Array]
     cost: Callable[[Array], Array]
     noise: float = 0.0
+    constraints: Callable[[Array], Array] = unconstrained
 
 
 @dataclass(frozen=True)
@@ -128,10 +135,10 @@ class Problem:
         name: Its name on the command line.
         parameters: The search space.
         sources: The first is the preferred one, f_1.
-        minimum: Lowest value of f_1.
+        minimum: Lowest value of f_1, where its constraints are met.
         evaluations: The budget, as a number of evaluations of f_1 of mean cost.
-        normalised: Whether regrets are divided by (median of f_1 − minimum); if not, they are
-            in the units of f_1.
+        normalised: Whether regrets are divided by (median of f_1 − minimum), or with constraints
+            by (highest feasible value of f_1 − minimum); if not, they are in the units of f_1.
         requires: A package without which it cannot be run, as pip names it.
         resumable: Whether an evaluation goes on from that of a cheaper source at the same place,
             as a training does after some epochs, and costs only the rest.
@@ -164,20 +171,35 @@ class Problem:
         """Return the location that Optuna's parameters describe, shape (d,)."""
         return np.array([p.coordinate(params[p.name]) for p in self.parameters])
 
+    def is_feasible(self, x: Array) -> NDArray[np.bool_]:
+        """Return whether x (..., d) meets the constraints of the preferred source, shape (...)."""
+        return np.all(self.sources[0].constraints(x) <= 0.0, axis=-1)
+
     def regret(self, x: Array) -> Array:
         """Return (f_1(x) − minimum) / (median of f_1 − minimum), noise-free.
 
-        So 0 is the optimum and 1 is as good as half of all points.
+        So 0 is the optimum and 1 is as good as half of all points. With constraints, 1 is the
+        worst of all feasible points, and what is infeasible counts as that.
         """
         regret = self.sources[0].value(x) - self.minimum
         if self.normalised:
             regret = regret / self.spread
+        if self.is_constrained:
+            regret = np.where(self.is_feasible(x), np.minimum(regret, 1.0), 1.0)
         return np.maximum(regret, 0.0)
 
     @cached_property
+    def is_constrained(self) -> bool:
+        """Whether the preferred source has constraints."""
+        return self.sources[0].constraints(self.sample[:1]).shape[-1] > 0
+
+    @cached_property
     def spread(self) -> float:
-        """Median of f_1 − minimum."""
-        return float(np.median(self.sources[0].value(self.sample)) - self.minimum)
+        """What has the regret 1, above the minimum."""
+        values = self.sources[0].value(self.sample)
+        if self.is_constrained:
+            return float(values[self.is_feasible(self.sample)].max()) - self.minimum
+        return float(np.median(values)) - self.minimum
 
     @cached_property
     def budget(self) -> float:

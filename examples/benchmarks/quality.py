@@ -20,6 +20,7 @@ import importlib.metadata
 import multiprocessing
 import os
 from pathlib import Path
+import shlex
 import signal
 import sys
 import time
@@ -28,6 +29,7 @@ from typing import NamedTuple
 
 import numpy as np
 import optuna
+from packaging.requirements import Requirement
 from tqdm import tqdm
 
 from examples.benchmarks.methods import METHODS
@@ -105,7 +107,7 @@ def run(
             gain = best_value - e.value
             near = best is not None and is_near(problem, e.x, best)
             polishing = e.source == 0 and near and gain < GAIN * problem.spread
-            if e.source == 0 and gain > 0.0:
+            if e.source == 0 and gain > 0.0 and problem.is_feasible(e.x):
                 best_value, regret, best = e.value, float(problem.regret(e.x)), e.x
             trial.set_user_attr("cost", e.cost)
             if e.pruned:
@@ -152,6 +154,8 @@ def evaluate(
     """Evaluate the objective of a trial as the method uses the sources."""
 
     def ask(source: int) -> tuple[float, float]:
+        for k, constraint in enumerate(problem.sources[source].constraints(x)):
+            trial.set_constraint(f"g{k}", float(constraint))
         value, cost = problem.evaluate(source, x)
         return float(value) + problem.sources[source].noise * rng.standard_normal(), float(cost)
 
@@ -247,18 +251,20 @@ def available(names: Sequence[str], among: Mapping[str, Problem | Method]) -> li
     if missing:
         print(
             f"Left out: {', '.join(missing)}. To run them: "
-            f"pip install {' '.join(sorted(set(missing.values())))}",
+            f"pip install {shlex.join(sorted(set(missing.values())))}",
             file=sys.stderr,
         )
     return [name for name in names if name not in missing]
 
 
 def is_installed(package: str) -> bool:
+    """Return whether a package is installed, in a version that is wanted."""
+    wanted = Requirement(package)
     try:
-        importlib.metadata.distribution(package)
+        version = importlib.metadata.version(wanted.name)
     except importlib.metadata.PackageNotFoundError:
         return False
-    return True
+    return wanted.specifier.contains(version, prereleases=True)
 
 
 def main() -> None:

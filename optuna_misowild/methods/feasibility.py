@@ -25,6 +25,7 @@ from optuna_misowild.gp.in_order import N_OFFSETS
 from optuna_misowild.gp.in_order import RESTART_EVERY
 from optuna_misowild.gp.in_order import Quantity
 from optuna_misowild.gp.in_order import fit_in_order
+from optuna_misowild.gp.likelihood import NOISE_BOUNDS
 from optuna_misowild.gp.likelihood import Prior
 from optuna_misowild.optim.acquisition import Differentiated
 from optuna_misowild.optim.acquisition import Field
@@ -51,6 +52,11 @@ _SUCCESS = Quantity(FitSettings(mean=1.0, prior=Prior(noise_shape=1.5, noise_rat
 # probabilities are calibrated best, and in the midst of failures they go down to 1e-3.
 _LABEL_VARIANCE = 0.1
 _CONSTRAINT = Quantity(FitSettings(prior=Prior(ordered_noise=True)), many=128)
+
+# The floor of a fitted noise is no noise: with it, places at the wrong side of an edge would pass
+# for feasible ones to the end, and the optimum is mostly at an edge. Noise above it is either
+# noise, or what the model cannot explain. What remains of the floor is for rounding errors.
+_FLOOR = 0.99 * NOISE_BOUNDS[0]
 
 # What is less probable than 1/2 is left to others, where there are any.
 LOG_HALF = float(np.log(0.5))
@@ -106,10 +112,11 @@ class Feasibility:
         result = _nothing(X, sources, gradient)
         for gp in self.constraints:
             p = gp.posterior(X, gradient=gradient)
+            noise = gp.noise[0] - _FLOOR * gp.scale**2
             result += apply(
                 log_normal_cdf,
                 Field(-p.mean[:, None], -p.d_mean[:, None]),
-                Field(p.variance[:, None] + gp.noise[0], p.d_variance[:, None]),
+                Field(p.variance[:, None] + noise, p.d_variance[:, None]),
             )
         return result
 

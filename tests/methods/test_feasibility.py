@@ -137,6 +137,15 @@ def test_constraints_are_those_of_the_preferred_source() -> None:
     assert probability(cheap, [0.1]) < 0.3
 
 
+def test_the_edge_is_known_more_precisely_than_by_one_value() -> None:
+    x = np.concatenate([np.linspace(0.49, 0.51, 21), [0.0, 0.2, 0.8, 1.0]])
+    seen = observe(x[:, None], [0] * 25, constraints=(x - 0.5)[:, None])
+    (gp,) = fitted(seen).constraints
+    half_the_noise = 0.5 * np.sqrt(gp.noise[0])
+    inside, outside = probability(seen, [0.5 - half_the_noise, 0.5 + half_the_noise])
+    assert outside < 0.1 and inside > 0.9
+
+
 def test_constraints_that_are_constant_or_partly_unknown() -> None:
     x = np.linspace(0.0, 1.0, 11)
     g = np.stack([0.6 - x, np.full(11, -2.0), np.zeros(11), np.full(11, np.nan)], axis=1)
@@ -168,9 +177,9 @@ def test_gradient_of_the_penalty(caution: float) -> None:
     np.testing.assert_allclose(field.value, model.penalty(X, sources, gradient=False).value)
     for i in range(2):
         step = np.zeros(2)
-        step[i] = 1e-6
+        step[i] = 1e-5  # Values go to 1e6, whose digits a smaller step loses.
         high, low = (model.penalty(Z, sources, gradient=False) for Z in (X + step, X - step))
-        slope = (high.value - low.value) / 2e-6
+        slope = (high.value - low.value) / 2e-5
         np.testing.assert_allclose(field.gradient[..., i], slope, rtol=1e-2, atol=1e-3)
 
 
@@ -315,6 +324,23 @@ def test_gates_lead_nowhere_that_is_likely_to_fail() -> None:
         found = method.explore(seen, LINE, model, rng=np.random.default_rng(seed))
         assert found is not None
         assert not model.is_unlikely(found[None], 0)
+
+
+@pytest.mark.parametrize("width, is_explored", [(0.05, False), (0.3, True)])
+def test_what_is_feasible_only_near_the_best_is_not_explored(
+    width: float, is_explored: bool
+) -> None:
+    # The search has come to stay at 0.5; 0.1 away is far. Explored there, it would stay so.
+    x = np.array([0.05, 0.35, 0.65, 0.95, 0.47, 0.53, 0.5, 0.51, 0.49, 0.505, 0.495])
+    g = np.abs(x - 0.5) - width
+    seen = observe(x[:, None], [0] * 11, (x - 0.5) ** 2, constraints=g[:, None])
+    assert METHOD.is_stagnating(seen, LINE)
+    model = METHOD.fit(seen, LINE)
+    for seed in range(5):
+        found = METHOD.redirect(seen, LINE, model, (0,), rng=np.random.default_rng(seed))
+        assert (found is not None) == is_explored
+        if found is not None:
+            assert 0.1 < abs(found[0] - 0.5) < width
 
 
 @pytest.mark.parametrize("method, module", [(METHOD, robust_method), (CostCooling(), carbo)])

@@ -78,6 +78,10 @@ class Policy:
         """Return which rows may be the incumbent, shape (n,)."""
         return may_be_best(observations, feasibility, domain, min_distance=self.min_distance)
 
+    def _radius(self, domain: Domain) -> float:
+        """Return the distance up to which two locations are close."""
+        return float(self.stagnation_radius * np.sqrt(domain.d))
+
     def is_due(self, observations: Observations, model: RobustModel) -> bool:
         """Whether the preferred source is to be queried: after too many queries elsewhere.
 
@@ -104,7 +108,7 @@ class Policy:
             domain,
             n=self.stagnation_queries,
             tolerance=self.stagnation_tolerance,
-            radius=self.stagnation_radius * np.sqrt(domain.d),
+            radius=self._radius(domain),
         )
 
     def promise(
@@ -128,7 +132,7 @@ class Policy:
             ),
             n=self.promise_queries,
             tolerance=self.stagnation_tolerance,
-            radius=0.5 * self.stagnation_radius * np.sqrt(domain.d),
+            radius=0.5 * self._radius(domain),
             min_distance=self.min_distance,
         )
 
@@ -141,10 +145,17 @@ class Policy:
         rng: np.random.Generator,
         fixed: NDArray[np.float64] | None = None,
     ) -> NDArray[np.float64] | None:
-        """Return a location far from those of the preferred source, at a moderate cost."""
+        """Return a location far from those of the preferred source, at a moderate cost.
+
+        Where queries fail or are infeasible, only what probably succeeds is worth exploring; and
+        if all of that is close to the best one, there is nothing to explore.
+        """
         X = domain.snap(rng.random((self.n_exploring, domain.d)))
         if fixed is not None:
             X = np.where(np.isnan(fixed), X, fixed)
+        if model.feasibility is not None:
+            away = distances(X, best_location(observations), domain.categorical)[:, 0]
+            X = X[(away > self._radius(domain)) & ~model.is_unlikely(X, 0)]
         return remote_place(X, observations, domain, model, min_distance=self.min_distance)
 
     def can_verify(
@@ -202,6 +213,15 @@ def feasible_values(observations: Observations, rows: NDArray[np.int_]) -> NDArr
     return np.where(feasible, y, np.maximum(y, y[feasible].max(initial=y.min(initial=0.0))))
 
 
+def best_location(observations: Observations) -> NDArray[np.float64]:
+    """Return the location of the best value of the preferred source, shape (1, d)."""
+    valued = observations.valued(0)
+    best: NDArray[np.float64] = observations.X[
+        valued[[np.argmin(feasible_values(observations, valued))]]
+    ]
+    return best
+
+
 def is_stagnant(
     observations: Observations, domain: Domain, *, n: int, tolerance: float, radius: float
 ) -> bool:
@@ -223,8 +243,7 @@ def is_stagnant(
     y = feasible_values(observations, valued)
     if len(valued) <= n or latest[0] < observations.n_imported or has_progressed(y, n, tolerance):
         return False
-    best = observations.X[valued[[np.argmin(y)]]]
-    distance = distances(observations.X[latest], best, domain.categorical)
+    distance = distances(observations.X[latest], best_location(observations), domain.categorical)
     return bool(np.all(distance <= radius))
 
 
@@ -299,8 +318,7 @@ def remote_place(
     """Return which of X (m, d) is payable and far from the queries of the preferred source.
 
     The argmax of d·log(distance to the nearest) − α·log ĉ_1 over those that can be paid;
-    None if all of these are old ones. Those that are rather infeasible or fail are left out if
-    there are others.
+    None if all of these are old ones.
     """
     first = observations.X[observations.source == 0]
     nearest = distances(X, first, domain.categorical).min(axis=1)
@@ -308,8 +326,6 @@ def remote_place(
     chosen = np.flatnonzero((nearest > min_distance) & (log_cost <= np.log(model.limit.cost)))
     if not len(chosen):
         return None
-    likely = chosen[~model.is_unlikely(X[chosen], 0)]
-    chosen = likely if len(likely) else chosen
     score = domain.d * np.log(nearest[chosen]) - model.alpha * log_cost[chosen]
     best: NDArray[np.float64] = X[chosen[np.argmax(score)]]
     return best
