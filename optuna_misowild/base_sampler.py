@@ -35,6 +35,9 @@ from optuna_misowild.study.space import decode
 from optuna_misowild.study.space import encode
 from optuna_misowild.study.space import encode_known
 from optuna_misowild.study.space import from_unit
+from optuna_misowild.study.steps import ended_on
+from optuna_misowild.study.steps import meant_for
+from optuna_misowild.study.steps import write_meant
 from optuna_misowild.study.warnings import Warnings
 
 
@@ -195,7 +198,7 @@ class MethodSampler(BaseSampler):
                 self._record_constraints(study, trial)
         finally:  # What the user's function raises stops the study, as with Optuna's samplers.
             with _kept(trial, "Recording the source and the cost of"):
-                self._record(study, trial)
+                self._record(study, trial, state)
             with _kept(trial, "Looking for likely mistakes in"):
                 self._warnings.after_trial(study, trial, state)
 
@@ -208,7 +211,7 @@ class MethodSampler(BaseSampler):
         finally:
             attributes.write_constraints(study, trial, constraints)
 
-    def _record(self, study: Study, trial: FrozenTrial) -> None:
+    def _record(self, study: Study, trial: FrozenTrial, state: TrialState) -> None:
         cost_attr = self._settings.cost_attr
         write_cost_attr(study, trial, cost_attr)
         if cost_attr not in trial.user_attrs and not has_own_unit(
@@ -216,9 +219,13 @@ class MethodSampler(BaseSampler):
         ):
             write_duration_as_cost(study, trial, cost_attr)
         distribution = trial.distributions.get(self._settings.source)
-        index = self._settings.sources(distribution).of_trial(trial.params)
+        sources = self._settings.sources(distribution, attributes.all_trials(study))
+        index = sources.of_trial(trial.params)
         assert index is not None
-        attributes.write_source(study, trial, index, constrained=distribution is not None)
+        if sources.are_rungs and state != TrialState.COMPLETE:
+            index = ended_on(trial, sources)
+        is_marked = distribution is not None or index > 0
+        attributes.write_source(study, trial, index, constrained=is_marked)
 
     # How a trial is chosen.
 
@@ -236,6 +243,7 @@ class MethodSampler(BaseSampler):
         """
         attributes.withdraw(study, trial)
         fixed = _fixed_params(study, trial)
+        is_given = bool(attributes.enqueued_params(trial))
         for revision in range(_MAX_REVISIONS + 1):
             view = StudyView(
                 study,
@@ -243,22 +251,28 @@ class MethodSampler(BaseSampler):
                 asking=trial.number,
                 source_distribution=source_distribution,
             )
+            allowed = self._allowed_sources(view, fixed)
+            if view.sources.are_rungs and is_given:  # To the end; where it is retried, as before.
+                allowed = (meant_for(trial, view.sources),)
             # Not while waiting for storage or other workers: the limit is the whole process's.
             with single_blas_thread():
                 if revision == 0:
                     self._warnings.before_suggestion(view)
-                slot = self._design_slot(view, fixed)
+                slot = self._design_slot(view, fixed, allowed)
             if slot is not None:
                 # Through `sample_independent`, parameter by parameter: not all are known yet.
                 if revision == _MAX_REVISIONS:  # A row that nobody else takes.
                     slot = slot[0], self._n_startup_trials + trial.number
-                attributes.write_row(study, trial, *slot)
                 proposal = Proposal(slot[0], self._location(view, fixed, *slot))
             elif search_space:
                 with single_blas_thread():
-                    proposal = self._propose(view, trial, fixed, revision)
+                    proposal = self._propose(view, trial, fixed, allowed, revision)
             else:
                 return {}
+            if view.sources.are_rungs:  # First: what others read next is a query of this rung.
+                write_meant(study, trial, view.sources, proposal.source)
+            if slot is not None:
+                attributes.write_row(study, trial, *slot)
             params = self._params(view, proposal, search_space)
             if params:
                 attributes.write_params(study, trial, search_space, params)
@@ -268,10 +282,11 @@ class MethodSampler(BaseSampler):
                 attributes.withdraw(study, trial)
         return params if slot is None else {}
 
-    def _design_slot(self, view: StudyView, fixed: dict[str, Any]) -> tuple[int, int] | None:
+    def _design_slot(
+        self, view: StudyView, fixed: dict[str, Any], allowed: tuple[int, ...]
+    ) -> tuple[int, int] | None:
         """Return the (source, row) of the initial design for the trial that asks, or None."""
         observations = view.design_observations
-        allowed = self._allowed_sources(view, fixed)
         is_new = self._new_slots(view, fixed)
 
         def new_row(source: int, row: int) -> int | None:
@@ -370,11 +385,15 @@ class MethodSampler(BaseSampler):
         )
 
     def _propose(
-        self, view: StudyView, trial: FrozenTrial, fixed: dict[str, Any], revision: int
+        self,
+        view: StudyView,
+        trial: FrozenTrial,
+        fixed: dict[str, Any],
+        allowed: tuple[int, ...],
+        revision: int,
     ) -> Proposal:
         """Return what the method suggests."""
         rng = np.random.default_rng([self._entropy(view.study), trial.number, revision])
-        allowed = self._allowed_sources(view, fixed)
         location = encode_known(view.space, fixed)
         if view.has_only_sources:
             proposal = Proposal(allowed[0], location)

@@ -27,7 +27,8 @@ class Observations:
     """The trials of a study that a method can learn from, in the minimised sense.
 
     One row per trial that finished or is running, ordered by trial number, but those that were
-    imported from another study come first. The preferred source is source 0 (the paper's
+    imported from another study come first. A training that tells several sources at once has a row
+    for each, that of its query last. The preferred source is source 0 (the paper's
     s = 1). While the search space is not known yet, d is 0: the initial design needs no
     locations.
 
@@ -52,6 +53,8 @@ class Observations:
             none has.
         constraints: Values of the user's constraints g_k ≤ 0, shape (n, K), within ±1e100; NaN
             where unknown. By default there is none, K = 0.
+        free: Whether the row came at no cost, with the query of another source, shape (n,): on the
+            way to its last step a training passes the others. By default none did.
     """
 
     X: NDArray[np.float64]
@@ -70,12 +73,15 @@ class Observations:
     n_imported: int = 0
     failed: NDArray[np.bool_] = None  # type: ignore[assignment]  # As many as there are rows.
     constraints: NDArray[np.float64] = None  # type: ignore[assignment]
+    free: NDArray[np.bool_] = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
         if self.failed is None:
             object.__setattr__(self, "failed", np.zeros(len(self), dtype=bool))
         if self.constraints is None:
             object.__setattr__(self, "constraints", np.empty((len(self), 0)))
+        if self.free is None:
+            object.__setattr__(self, "free", np.zeros(len(self), dtype=bool))
 
     def __len__(self) -> int:
         return len(self.X)

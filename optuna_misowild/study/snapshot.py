@@ -26,6 +26,11 @@ from optuna_misowild.study.source_parameter import sources_of
 from optuna_misowild.study.space import common_space
 from optuna_misowild.study.space import domain_of
 from optuna_misowild.study.stale_trials import stale_trials
+from optuna_misowild.study.steps import checked_steps
+from optuna_misowild.study.steps import numbered
+from optuna_misowild.study.steps import reached
+from optuna_misowild.study.steps import rung_sources
+from optuna_misowild.study.steps import stops_at_rungs
 
 
 if TYPE_CHECKING:
@@ -51,6 +56,7 @@ class Settings:
         cost_attr: User attribute of a trial that holds its cost.
         budget: The total cost that may be spent, or None.
         only_preferred: Whether only the preferred source may be queried.
+        steps: Steps of ``trial.report`` that are sources, in increasing order; or ``"auto"``.
 
     Raises:
         TypeError: If an argument has the wrong type.
@@ -63,6 +69,7 @@ class Settings:
     cost_attr: str = COST_ATTR
     budget: float | None = None
     only_preferred: bool = False
+    steps: tuple[int, ...] | str | None = None
 
     def __post_init__(self) -> None:
         arguments.text("source", self.source)
@@ -71,10 +78,29 @@ class Settings:
         arguments.text("cost_attr", self.cost_attr)
         if self.budget is not None:
             arguments.number("budget", self.budget, positive=True)
+        object.__setattr__(self, "steps", checked_steps(self.steps))
 
-    def sources(self, distribution: BaseDistribution | None) -> Sources:
-        """Return the sources that a distribution of the source parameter defines."""
+    def sources(
+        self,
+        distribution: BaseDistribution | None,
+        trials: Sequence[FrozenTrial] = (),
+        *,
+        stops: bool = False,
+    ) -> Sources:
+        """Return the sources: those of a distribution of the source parameter, or the rungs.
+
+        Args:
+            distribution: The distribution; None if no trial has the parameter.
+            trials: The trials so far, which may tell the steps.
+            stops: Whether the study's pruner stops a training at the rung that it is meant for.
+        """
+        if distribution is None and self.steps is not None:
+            return rung_sources(
+                self.source, self.steps, trials, query_steps=self.query_sources, stops=stops
+            )
         sources = sources_of(self.source, distribution, self.preferred_source, self.query_sources)
+        if distribution is not None:
+            sources = numbered(sources, self.steps, trials)
         return replace(sources, queryable=(0,)) if self.only_preferred else sources
 
 
@@ -108,17 +134,26 @@ class StudyView:
     def sources(self) -> Sources:
         """The sources, as far as any trial has named them."""
         latest = latest_distribution(self.settings.source, self.trials)
-        return self.settings.sources(self.source_distribution or latest)
+        return self.settings.sources(
+            self.source_distribution or latest, self.trials, stops=stops_at_rungs(self.study)
+        )
 
     @cached_property
     def space(self) -> dict[str, BaseDistribution]:
-        """The parameters that the latest trials share, without the source.
+        """The parameters that the latest trials with a value share, without the source.
 
         Parameters of a single value tell nothing.
         """
+        rungs = self.sources if self.sources.are_rungs else None
+        evaluations = [
+            trial
+            for trial in imported_first(self.trials)
+            if trial.state == TrialState.COMPLETE
+            or (rungs is not None and trial.state.is_finished() and reached(trial, rungs))
+        ]
         return {
             name: distribution
-            for name, distribution in common_space(imported_first(self.trials)).items()
+            for name, distribution in common_space(evaluations).items()
             if name != self.settings.source and not distribution.single()
         }
 

@@ -136,7 +136,7 @@ class Warnings:
         """Warn if no trial has a source parameter, but arguments or the costs tell of one."""
         settings, topic = self._settings, "missing source"
         name, others = settings.source, settings.query_sources
-        if self._once.is_said(study, topic):
+        if settings.steps is not None or self._once.is_said(study, topic):
             return
         if any(name in t.distributions for t in (trial, *trials)):
             return
@@ -205,7 +205,7 @@ class Warnings:
 
     def _many_pruned(self, study: Study, trial: FrozenTrial) -> None:
         """Warn if a good part of the trials of the preferred source is pruned."""
-        if self._once.is_said(study, "pruned"):
+        if self._settings.steps is not None or self._once.is_said(study, "pruned"):
             return
         trials = attributes.all_trials(study)
         sources = self._settings.sources(latest_distribution(self._settings.source, trials))
