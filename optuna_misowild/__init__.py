@@ -10,6 +10,7 @@ from optuna_misowild.methods.paper import PaperMethod
 from optuna_misowild.methods.robust import RobustMethod
 from optuna_misowild.model import Model
 from optuna_misowild.progress import CostProgressBar
+from optuna_misowild.pruner import MisoWildPruner
 from optuna_misowild.recommendation import Recommendation
 from optuna_misowild.recommendation import recommend
 from optuna_misowild.samplers import CarboCoolingSampler
@@ -24,6 +25,7 @@ __all__ = [
     "CostBudgetCallback",
     "CostCooling",
     "CostProgressBar",
+    "MisoWildPruner",
     "MisoWildSampler",
     "Model",
     "PaperMethod",

@@ -18,6 +18,8 @@ from optuna.trial import TrialState
 from optuna_misowild.gp.threads import single_blas_thread
 from optuna_misowild.methods import arguments
 from optuna_misowild.methods.base import Proposal
+from optuna_misowild.methods.base import Training
+from optuna_misowild.methods.base import Verdict
 from optuna_misowild.methods.unobserved import is_observed
 from optuna_misowild.methods.unobserved import nearest_unobserved
 from optuna_misowild.model import Model
@@ -27,7 +29,9 @@ from optuna_misowild.study.conflicts import must_give_way
 from optuna_misowild.study.costs import has_own_unit
 from optuna_misowild.study.costs import write_cost_attr
 from optuna_misowild.study.costs import write_duration_as_cost
+from optuna_misowild.study.memory import PerStudy
 from optuna_misowild.study.optuna_private import partially_fixed
+from optuna_misowild.study.readings import ended_on
 from optuna_misowild.study.seed import study_seed
 from optuna_misowild.study.snapshot import Settings
 from optuna_misowild.study.snapshot import StudyView
@@ -35,7 +39,7 @@ from optuna_misowild.study.space import decode
 from optuna_misowild.study.space import encode
 from optuna_misowild.study.space import encode_known
 from optuna_misowild.study.space import from_unit
-from optuna_misowild.study.steps import ended_on
+from optuna_misowild.study.steps import forget_visits
 from optuna_misowild.study.steps import meant_for
 from optuna_misowild.study.steps import write_meant
 from optuna_misowild.study.warnings import Warnings
@@ -65,7 +69,8 @@ _MAX_ROWS = 100
 class MethodSampler(BaseSampler):
     """What the samplers share: Optuna's contract on the one side, a method on the other.
 
-    It keeps no state but its settings: what is known of a study is read from its trials.
+    It keeps no state but its settings: what is known of a study is read from its trials. The
+    models of the latest suggestion are kept for the trainings that go on meanwhile.
 
     Args:
         method: What chooses the queries.
@@ -115,6 +120,7 @@ class MethodSampler(BaseSampler):
                 )
         self._constraints_func = constraints_func
         self._seed = None if seed is None else arguments.integer("seed", seed, least=0)
+        self._latest = PerStudy()
         self._warnings = Warnings(
             type(self).__name__, self._settings, self._method, self._n_startup_trials
         )
@@ -129,6 +135,7 @@ class MethodSampler(BaseSampler):
 
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
         attributes.write_begin(study, trial)
+        forget_visits(study, trial)
         if self._independent_sampler is not None:
             self._independent_sampler.before_trial(study, trial)
 
@@ -222,8 +229,8 @@ class MethodSampler(BaseSampler):
         sources = self._settings.sources(distribution, attributes.all_trials(study))
         index = sources.of_trial(trial.params)
         assert index is not None
-        if sources.are_rungs and state != TrialState.COMPLETE:
-            index = ended_on(trial, sources)
+        if sources.are_rungs:
+            index = ended_on(trial, sources, is_complete=state == TrialState.COMPLETE)
         is_marked = distribution is not None or index > 0
         attributes.write_source(study, trial, index, constrained=is_marked)
 
@@ -401,6 +408,10 @@ class MethodSampler(BaseSampler):
             proposal = self._method.propose(
                 view.observations, view.domain, rng=rng, sources=allowed, fixed=location
             )
+            if view.sources.steps and proposal.model is not None:
+                self._latest.of(view.study).update(
+                    {"model": proposal.model, trial.number: proposal.value}
+                )
         else:  # The others always chose the same: keep out of their way.
             x = np.where(np.isnan(location), rng.random(len(location)), location)
             proposal = Proposal(allowed[0], np.where(np.isnan(location), view.domain.snap(x), x))
@@ -426,6 +437,34 @@ class MethodSampler(BaseSampler):
 
     def _entropy(self, study: Study) -> int:
         return study_seed(study) if self._seed is None else self._seed
+
+    def verdict(
+        self, view: StudyView, trial: FrozenTrial, source: int, paid: float
+    ) -> tuple[Verdict, Training]:
+        """Return whether a training that has reached a source goes on, and what was judged.
+
+        By the models of the latest suggestion in this process, which know by now what the training
+        has told. Where the method has none, a training stops at the rung that it is meant for.
+        """
+        latest = self._latest.of(view.study)
+        seen, steps = view.observations, view.sources.steps
+        rows = np.flatnonzero((seen.trial == trial.number) & ~seen.free)
+        meant = int(seen.source[rows[0]]) if len(rows) else 0
+        further = [s for s in view.sources.queryable if steps[s] > steps[meant]]
+        training = Training(
+            trial=trial.number,
+            x=seen.X[rows[0]] if len(rows) else np.full(view.domain.d, np.nan),
+            reached=source,
+            meant=meant,
+            further=tuple(further) if view.sources.are_rungs else (),
+            paid=paid,
+            other=latest.get(trial.number, math.nan),
+        )
+        method, model = self._method, latest.get("model")
+        if model is None or not len(rows) or not hasattr(method, "judge"):
+            return Verdict(None if steps[source] >= steps[meant] else meant), training
+        with single_blas_thread():
+            return method.judge(model, seen, view.domain, training), training
 
     # Looking inside.
 

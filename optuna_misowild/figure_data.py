@@ -20,9 +20,9 @@ from optuna_misowild.recommendation import recommend_from
 from optuna_misowild.study import attributes
 from optuna_misowild.study.costs import costs_of
 from optuna_misowild.study.costs import has_own_unit
+from optuna_misowild.study.readings import ended_on
+from optuna_misowild.study.readings import reached
 from optuna_misowild.study.space import from_unit
-from optuna_misowild.study.steps import ended_on
-from optuna_misowild.study.steps import reached
 from optuna_misowild.study_sampler import view_of
 
 
@@ -120,9 +120,12 @@ class FigureData:
     def _outcome(self, trial: FrozenTrial) -> tuple[int | None, float]:
         """Return the source of a finished trial, and its value; of rungs, the last it reached."""
         sources = self.view.sources
-        if not sources.are_rungs or trial.state == TrialState.COMPLETE:
+        if not sources.are_rungs:
             return sources.of_trial(trial.params), _value(trial)
-        source = ended_on(trial, sources)
+        is_complete = trial.state == TrialState.COMPLETE
+        source = ended_on(trial, sources, is_complete=is_complete)
+        if is_complete:
+            return source, _value(trial)
         return source, reached(trial, sources).get(source, (0, math.nan))[1]
 
     @cached_property

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from dataclasses import field
 from dataclasses import replace
+import math
 from typing import TYPE_CHECKING
 from typing import Any
 from typing import ClassVar
@@ -55,6 +57,8 @@ class Observations:
             where unknown. By default there is none, K = 0.
         free: Whether the row came at no cost, with the query of another source, shape (n,): on the
             way to its last step a training passes the others. By default none did.
+        lengths: How long a training to each source is, relative to the preferred one, where the
+            sources are rungs that it passes one after the other, shape (S,). Else empty.
     """
 
     X: NDArray[np.float64]
@@ -74,6 +78,7 @@ class Observations:
     failed: NDArray[np.bool_] = None  # type: ignore[assignment]  # As many as there are rows.
     constraints: NDArray[np.float64] = None  # type: ignore[assignment]
     free: NDArray[np.bool_] = None  # type: ignore[assignment]
+    lengths: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         if self.failed is None:
@@ -133,10 +138,55 @@ class Observations:
 
 @dataclass(frozen=True)
 class Proposal:
-    """The next query: a source and a location in the unit cube, shape (d,)."""
+    """The next query: a source and a location in the unit cube, shape (d,).
+
+    Attributes:
+        source: The source.
+        x: The location.
+        value: The acquisition there, if it is where that is largest; else NaN.
+        model: The models by which it was chosen, if the method can go on with them.
+    """
 
     source: int
     x: NDArray[np.float64]
+    value: float = math.nan
+    model: FittedModel | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Training:
+    """A query that is running and has reached one of its rungs.
+
+    Attributes:
+        trial: The trial's number.
+        x: Its location, shape (d,).
+        reached: The source that it has reached.
+        meant: The source that it is meant for.
+        further: The sources to which it may go on when it has reached that.
+        paid: What it has cost; NaN if unknown.
+        other: The acquisition of the best other query, as far as it is known.
+    """
+
+    trial: int
+    x: NDArray[np.float64]
+    reached: int
+    meant: int
+    further: tuple[int, ...]
+    paid: float
+    other: float
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a training goes on.
+
+    Attributes:
+        goes_on_to: The source up to which it goes on; None to stop.
+        index: The acquisition of going on, at the remaining cost; NaN if it was not asked for.
+    """
+
+    goes_on_to: int | None
+    index: float = math.nan
 
 
 @dataclass(frozen=True)
@@ -188,6 +238,8 @@ class FittedModel(Protocol):
 
 class Method(Protocol):
     """A method: a frozen dataclass of constants.
+
+    One that decides whether a training goes on has ``judge`` as well, see :class:`Judge`.
 
     Attributes:
         logarithmic_acquisition: Whether its acquisition is the logarithm of a utility.
@@ -247,4 +299,21 @@ class Method(Protocol):
 
     def recommend(self, observations: Observations, domain: Domain) -> Incumbent | None:
         """Return the best location known, or None without any value."""
+        ...
+
+
+class Judge(Protocol):
+    """A method that decides by its models whether a training goes on."""
+
+    def judge(
+        self, model: Any, observations: Observations, domain: Domain, training: Training
+    ) -> Verdict:
+        """Return whether a training goes on.
+
+        Args:
+            model: The models of its latest proposal in the same study.
+            observations: The trials so far, with what the training has told.
+            domain: The search space.
+            training: The training.
+        """
         ...

@@ -2,7 +2,7 @@
 
 Each trial is read once (:func:`read`), and then seen over the search space, or without
 locations for the initial design. It is one observation; a training that reports its values is one
-of each rung that it has reached (:mod:`optuna_misowild.study.steps`).
+of each rung that it has reached (:mod:`optuna_misowild.study.readings`).
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ from optuna_misowild.optim.domain import distances
 from optuna_misowild.study import attributes
 from optuna_misowild.study.constraints import constraint_names
 from optuna_misowild.study.costs import costs_of
+from optuna_misowild.study.costs import has_own_unit
+from optuna_misowild.study.readings import Reading
+from optuna_misowild.study.readings import readings_of
 from optuna_misowild.study.space import coordinate
 from optuna_misowild.study.space import domain_of
 from optuna_misowild.study.space import is_within
-from optuna_misowild.study.steps import Reading
 from optuna_misowild.study.steps import meant_for
-from optuna_misowild.study.steps import readings_of
 
 
 if TYPE_CHECKING:
@@ -110,10 +111,9 @@ class History:
             budget: The total cost that may be spent, or None.
         """
         axes = [(name, dist, coordinate(dist)) for name, dist in space.items()]
-        locations = [
-            _location(axes, params, trial.distributions)
-            for trial, params in zip(self.trials, self.params, strict=True)
-        ]
+        each = {t.number: (t, p) for t, p in zip(self.trials, self.params, strict=True)}
+        known = {n: _location(axes, p, t.distributions) for n, (t, p) in each.items()}
+        locations = [known[trial.number] for trial in self.trials]
         placed = np.array([location is not None for location in locations], dtype=bool)
         X = np.array(
             [[math.nan] * len(axes) if location is None else location for location in locations],
@@ -165,6 +165,7 @@ class History:
             failed=self.failed[kept] | self.stale[kept],
             constraints=self.constraints[kept],
             free=self.free[kept],
+            lengths=self.sources.lengths,
         )
 
 
@@ -196,6 +197,7 @@ def read(
     trials = attributes.imported_first(trials)
     direction = study.direction
     kept: list[tuple[FrozenTrial, dict[str, Any], int, Reading]] = []
+    is_timed = not has_own_unit(trials, cost_attr)
     spent, initial_spent, n_undecided = 0.0, 0.0, 0
     for trial, cost in zip(trials, costs_of(trials, cost_attr), strict=True):
         if trial.number == exclude or trial.state == TrialState.WAITING:
@@ -209,7 +211,7 @@ def read(
         )
         if not attributes.has_no_query(trial):
             params = attributes.params_of(trial, full_space)
-            for reading in _readings(trial, params, sources, cost, cost_attr):
+            for reading in _readings(trial, params, sources, cost, cost_attr, is_timed):
                 row = slot[1] if slot is not None and reading.is_query else -1
                 kept.append((trial, params, row, reading))
 
@@ -262,6 +264,7 @@ def _readings(
     sources: Sources,
     cost: float,
     cost_attr: str,
+    is_timed: bool,
 ) -> list[Reading]:
     """Return what a trial tells of the sources: one reading, or one of each rung."""
     source = source_of(trial, params, sources, by_slot=False)
@@ -269,7 +272,7 @@ def _readings(
     is_full = _is_full_evaluation(trial, cost_attr)
     if sources.steps and source is not None:
         is_full &= not sources.are_rungs
-        return readings_of(trial, sources, source, cost, is_full=is_full)
+        return readings_of(trial, sources, source, cost, is_full=is_full, is_timed=is_timed)
     if not is_full:
         cost = math.nan
     failed = trial.state == TrialState.FAIL

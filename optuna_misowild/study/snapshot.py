@@ -19,6 +19,7 @@ from optuna_misowild.study.costs import COST_ATTR
 from optuna_misowild.study.observe import History
 from optuna_misowild.study.observe import read
 from optuna_misowild.study.observe import source_of
+from optuna_misowild.study.readings import reached
 from optuna_misowild.study.source_parameter import FIRST
 from optuna_misowild.study.source_parameter import Sources
 from optuna_misowild.study.source_parameter import latest_distribution
@@ -28,7 +29,6 @@ from optuna_misowild.study.space import domain_of
 from optuna_misowild.study.stale_trials import stale_trials
 from optuna_misowild.study.steps import checked_steps
 from optuna_misowild.study.steps import numbered
-from optuna_misowild.study.steps import reached
 from optuna_misowild.study.steps import rung_sources
 from optuna_misowild.study.steps import stops_at_rungs
 

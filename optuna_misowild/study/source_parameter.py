@@ -64,6 +64,11 @@ class Sources:
         return self.distribution is None and len(self.steps) > 0
 
     @property
+    def lengths(self) -> tuple[float, ...]:
+        """How long a training to each rung is, relative to the last; empty if they are none."""
+        return tuple(step / self.steps[0] for step in self.steps) if self.are_rungs else ()
+
+    @property
     def choices(self) -> tuple[Any, ...]:
         """The choices or rungs, the preferred one first; (None,) if there is but one source."""
         if self.distribution is None:

@@ -1,8 +1,6 @@
-"""Reported steps as sources: what a training that reports its values tells of each rung.
+"""Reported steps as sources: which there are, and what trials record of them.
 
-A rung is a step of ``trial.report`` that is a source. A training that was meant for one rung is an
-observation of all rungs that it has passed, whatever became of it. What each trial tells is a list
-of readings, one for each rung; where there are no rungs, it is one reading.
+A rung is a step of ``trial.report`` that is a source. Each trial is meant for one of them.
 """
 
 from __future__ import annotations
@@ -20,6 +18,7 @@ from optuna.trial import TrialState
 from optuna_misowild.methods import arguments
 from optuna_misowild.study import attributes
 from optuna_misowild.study import optuna_private
+from optuna_misowild.study.attributes import LARGEST_COST
 from optuna_misowild.study.source_parameter import Sources
 
 
@@ -114,7 +113,7 @@ def _spaced(trials: Sequence[FrozenTrial]) -> tuple[int, ...]:
     if not completed:
         return ()
     reported = sorted(max(completed, key=lambda t: max(t.intermediate_values)).intermediate_values)
-    offset = _offset(reported)
+    offset = offset_of(reported)
     rungs = [reported[-1]]
     for k in range(1, _MAX_AUTO):
         place = (reported[-1] + offset) / _FACTOR**k
@@ -157,7 +156,7 @@ def numbered(
             )
         return replace(sources, steps=tuple(map(int, choices)))
     offsets = {
-        choices[source] - max(trial.intermediate_values) - _offset(trial.intermediate_values)
+        choices[source] - max(trial.intermediate_values) - offset_of(trial.intermediate_values)
         for trial in trials
         if are_steps
         and trial.state == TrialState.COMPLETE
@@ -178,7 +177,7 @@ def _is_step(choice: Any) -> bool:
     return is_integer and 0 < int(choice) < _MAX_STEP
 
 
-def _offset(reported: Sequence[int] | dict[int, float]) -> int:
+def offset_of(reported: Sequence[int] | dict[int, float]) -> int:
     """Return what makes a number of steps of a step: 1 where they begin with 0, else 0."""
     return 1 if min(reported) == 0 else 0
 
@@ -223,109 +222,58 @@ def recorded_steps(trials: Sequence[FrozenTrial]) -> tuple[int, ...] | None:
     return None
 
 
-# What a trial tells.
+# What a trial records when it reaches a rung and asks whether to go on.
 
 
 @dataclass(frozen=True)
-class Reading:
-    """What a trial tells of a source.
+class Visit:
+    """A rung that a trial has reached, as its pruner has seen it.
 
     Attributes:
-        source: Index of the source; −1 if it is none of the present ones.
-        value: The value, in the sense of the study; NaN if there is none.
-        cost: What it costs to get there; NaN if that is unknown.
-        is_query: Whether it is what the trial was meant for. The others come at no cost.
-        failed: Whether the trial has failed on the way to it.
+        cost: What the trial had cost; NaN if unknown.
+        is_timed: Whether that is its time in seconds, not what its objective says.
+        stops: Whether it was told to stop.
+        index: How much it promised to go on, as the logarithm of the acquisition for its remaining
+            cost; NaN if that was no question.
+        other: The same of the best other query.
     """
 
-    source: int
-    value: float
-    cost: float
-    is_query: bool = True
-    failed: bool = False
+    cost: float = math.nan
+    is_timed: bool = False
+    stops: bool = False
+    index: float = math.nan
+    other: float = math.nan
 
 
-def has_diverged(trial: FrozenTrial) -> bool:
-    """Whether the last value that a trial has reported is NaN."""
-    reports = trial.intermediate_values
-    return bool(reports) and math.isnan(reports[max(reports)])
-
-
-def reached(trial: FrozenTrial, sources: Sources) -> dict[int, tuple[int, float]]:
-    """Return the step and the value at which a trial has reached each of the sources.
-
-    That is the first report, from its step on and before that of the next, that is not NaN.
-    """
-    if not sources.steps or not trial.intermediate_values:
-        return {}
-    reports = sorted(trial.intermediate_values.items())
-    ascending = sorted(range(len(sources)), key=lambda s: sources.steps[s])
-    ends = [sources.steps[s] for s in ascending[1:]] + [math.inf]
-    found = {}
-    for s, end in zip(ascending, ends, strict=True):
-        begin = sources.steps[s]
-        for step, value in reports:
-            if begin <= step < end and not math.isnan(value):
-                found[s] = step, value
-                break
-    return found
-
-
-def ended_on(trial: FrozenTrial, sources: Sources) -> int:
-    """Return the last rung that a trial has reached which ends incomplete, else the one meant."""
-    return min(reached(trial, sources), default=meant_for(trial, sources))
-
-
-def readings_of(
-    trial: FrozenTrial, sources: Sources, meant: int, cost: float, *, is_full: bool
-) -> list[Reading]:
-    """Return what a trial tells of each rung that it has reached, and of that it was meant for.
-
-    A completed trial is an observation of the source that it was meant for, or of the last rung;
-    what it has returned is the value. While a trial runs, it has not got to the last rung.
-
-    Args:
-        trial: A trial.
-        sources: The sources, with their steps.
-        meant: The source that it is meant for.
-        cost: What it has cost, NaN if unknown.
-        is_full: Whether that is what it costs to get to the source, though there is no value.
-
-    Returns:
-        The readings in increasing order of the steps, that of the query last.
-    """
-    is_complete = trial.state == TrialState.COMPLETE
-    values = reached(trial, sources)
-    if sources.distribution is not None:
-        query = meant
-        limit = sources.steps[query]
-        values = {s: found for s, found in values.items() if sources.steps[s] < limit}
-    elif is_complete:
-        query = 0
-        values.pop(0, None)
-    else:
-        if trial.state == TrialState.RUNNING:
-            values.pop(0, None)
-        query = min([meant, *values])
-
-    def cost_at(step: int) -> float:
-        reports = trial.intermediate_values
-        end = max(reports) + _offset(reports)
-        if is_complete:  # It need not have reported the end.
-            end = max(end, sources.steps[query])
-        return cost * (step + _offset(reports)) / end
-
-    _, value = values.get(query, (0, math.nan))
-    if is_complete and trial.value is not None:
-        last = Reading(query, trial.value, cost)
-    elif not math.isnan(value):
-        last = Reading(query, value, cost_at(values[query][0]))
-    else:
-        has_failed = trial.state == TrialState.FAIL
-        has_failed |= trial.state == TrialState.PRUNED and has_diverged(trial)
-        last = Reading(query, math.nan, cost if is_full else math.nan, failed=has_failed)
-    passed = sorted((sources.steps[s], s) for s in values if s != query)
-    return [
-        *(Reading(s, values[s][1], cost_at(values[s][0]), is_query=False) for _, s in passed),
-        last,
+def write_visit(study: Study, trial: FrozenTrial, step: int, visit: Visit) -> None:
+    """Record that a trial has reached the rung of a step."""
+    # NaN is no number in the JSON of other programs.
+    record = [
+        None if isinstance(value, float) and not math.isfinite(value) else value
+        for value in vars(visit).values()
     ]
+    optuna_private.write_system_attr(study, trial, f"{_MEANT_KEY}:{step}", record)
+
+
+def forget_visits(study: Study, trial: FrozenTrial) -> None:
+    """Take back the rungs that a trial has not reached, but inherited from one that it retries."""
+    for key, value in trial.system_attrs.items():
+        if key.startswith(f"{_MEANT_KEY}:") and value is not None:
+            optuna_private.write_system_attr(study, trial, key, None)
+
+
+def visit_of(trial: FrozenTrial, step: int) -> Visit | None:
+    """Return what a trial has recorded when it reached the rung of a step, or None."""
+    record = trial.system_attrs.get(f"{_MEANT_KEY}:{step}")
+    if not isinstance(record, (list, tuple)) or len(record) != 5:
+        return None
+    cost, is_timed, stops, index, other = record
+    numbers = [
+        float(value)
+        if isinstance(value, (int, float)) and abs(value) <= LARGEST_COST
+        else math.nan
+        for value in (cost, index, other)
+    ]
+    if numbers[0] < 0.0 or not isinstance(is_timed, bool) or not isinstance(stops, bool):
+        return None
+    return Visit(numbers[0], is_timed, stops, *numbers[1:])
