@@ -196,6 +196,13 @@ def test_a_training_that_reports_nan_at_a_rung_stops() -> None:
     np.testing.assert_array_equal(seen.trial[seen.failed], [12, 13])
 
 
+def test_automatic_steps_follow_from_the_first_training_to_the_end() -> None:
+    sampler = MisoWildSampler(steps="auto", seed=0)
+    study = optuna.create_study(sampler=sampler, pruner=MisoWildPruner())
+    study.optimize(curve, n_trials=3)
+    assert [trial.last_step for trial in study.trials] == [18, 2, 2]
+
+
 def test_an_enqueued_trial_is_trained_to_the_end() -> None:
     study = study_of()
     study.enqueue_trial({"x": 0.99, "y": 0.01})
@@ -230,6 +237,24 @@ def test_a_value_that_is_returned_when_told_to_stop_is_of_that_rung() -> None:
     assert (seen.source[-1], seen.y[-1], seen.trial[-1]) == (2, -1.0, trial.number)
     assert study.best_trial.number == 12
     assert recommend(study).value == study.best_value
+
+
+def test_there_is_a_recommendation_from_the_first_trial_on() -> None:
+    sampler = MisoWildSampler(steps=STEPS, seed=0)
+    study = optuna.create_study(sampler=sampler, pruner=MisoWildPruner())
+    study.optimize(curve, n_trials=1)
+    first = recommend(study)
+    assert first.params == study.trials[0].params
+    assert (first.source, first.verified) == (2, False)
+    study.optimize(curve, n_trials=5)
+    assert [trial.last_step for trial in study.trials] == [2, 2, 2, 2, 2, 18]
+    # Where the short ones were best.
+    best = min(study.trials[:5], key=lambda trial: value_of(trial.params, 2))
+    assert recommend(study).verified and recommend(study).params == best.params
+    # The first that is not verified is trained to the end.
+    study.enqueue_trial(first.to_enqueue())
+    study.optimize(curve, n_trials=1)
+    assert study.trials[-1].last_step == 18
 
 
 def test_epochs_are_a_parameter_and_a_training_may_stop_before() -> None:

@@ -27,6 +27,7 @@ from optuna_misowild.study.source_parameter import sources_of
 from optuna_misowild.study.space import common_space
 from optuna_misowild.study.space import domain_of
 from optuna_misowild.study.stale_trials import stale_trials
+from optuna_misowild.study.steps import check_names
 from optuna_misowild.study.steps import checked_steps
 from optuna_misowild.study.steps import numbered
 from optuna_misowild.study.steps import rung_sources
@@ -79,6 +80,10 @@ class Settings:
         if self.budget is not None:
             arguments.number("budget", self.budget, positive=True)
         object.__setattr__(self, "steps", checked_steps(self.steps))
+        if self.steps is not None:
+            is_given = self.preferred_source is not FIRST
+            preferred = self.preferred_source if is_given else self.steps[-1]
+            check_names(self.steps, preferred, self.query_sources)
 
     def sources(
         self,

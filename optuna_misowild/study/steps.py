@@ -65,6 +65,33 @@ def checked_steps(value: Any) -> tuple[int, ...] | str | None:
     return steps
 
 
+def check_names(
+    steps: tuple[int, ...] | str, preferred: Any, queried: Sequence[Any] | None
+) -> None:
+    """Check the arguments ``preferred_source`` and ``query_sources`` beside ``steps``.
+
+    Raises:
+        ValueError: If another step than the last is preferred; or if what may be queried are no
+            steps, lacks the last one, or cannot be known.
+    """
+    if isinstance(steps, str):
+        if queried is not None:
+            raise ValueError(
+                f'`query_sources={list(queried)}` cannot go with `steps="auto"`: name the steps.'
+            )
+        return
+    if preferred != steps[-1]:
+        raise ValueError(
+            f"`preferred_source` must be the last of `steps={list(steps)}`, or be left out, but "
+            f"got {preferred!r}."
+        )
+    if queried is not None and not {steps[-1]} <= set(queried) <= set(steps):
+        raise ValueError(
+            f"`query_sources` must be some of `steps={list(steps)}`, with the last one, but got "
+            f"{list(queried)}."
+        )
+
+
 # The sources.
 
 
@@ -86,25 +113,13 @@ def rung_sources(
         trials: The trials so far.
         query_steps: The steps that may be queried; None for all.
         stops: Whether a training can be stopped at its rung. Else only the last is queried.
-
-    Raises:
-        ValueError: If steps to be queried are none, or lack the last one.
     """
     rungs = _spaced(trials) if isinstance(steps, str) else tuple(reversed(steps))
     if not rungs:
         return Sources(name, None, (0,), (0,))
-    allowed = list(range(len(rungs)))
-    if query_steps is not None and not isinstance(steps, str):
-        wrong = [step for step in query_steps if step not in rungs]
-        if wrong or rungs[0] not in query_steps:
-            raise ValueError(
-                f"`query_sources` must be some of `steps={list(steps)}`, with the last one, but "
-                f"got {list(query_steps)}."
-            )
-        allowed = [s for s in allowed if rungs[s] in query_steps]
-    return Sources(
-        name, None, tuple(range(len(rungs))), tuple(allowed) if stops else (0,), steps=rungs
-    )
+    order = tuple(range(len(rungs)))
+    allowed = [s for s in order if query_steps is None or rungs[s] in query_steps]
+    return Sources(name, None, order, tuple(allowed) if stops else (0,), steps=rungs)
 
 
 def _spaced(trials: Sequence[FrozenTrial]) -> tuple[int, ...]:

@@ -136,3 +136,13 @@ def test_an_improvement_is_certain_while_there_is_nothing_to_improve_on() -> Non
 def test_models_of_other_sources_or_parameters_decide_nothing() -> None:
     now = replace(seen(0.88, 2, 0), n_sources=4)
     assert METHOD.judge(model(), now, LINE, training(0.88, 2, 0)).goes_on_to == 0
+
+
+def test_what_came_at_no_cost_does_not_make_the_preferred_source_due() -> None:
+    """Twelve readings on the way of four trainings are four queries."""
+    X, source = np.full(15, 0.5), np.array([0, 0, 0, *[2, 1, 1] * 4])
+    free = np.array([False] * 3 + [True, True, False] * 4)
+    cost = np.where(source == 0, 1.0, 1e-3)
+    observations = observe(X[:, None], source, cost=cost, n_sources=3, free=free)
+    assert not METHOD.is_due(observations, model())
+    assert METHOD.is_due(replace(observations, free=np.zeros(15, dtype=bool)), model())

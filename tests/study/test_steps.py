@@ -305,6 +305,14 @@ def test_a_study_without_our_pruner_learns_from_each_curve(
     assert early > late
 
 
+def test_a_training_that_was_pruned_at_the_last_step_may_be_recommended() -> None:
+    study = optuna.create_study(sampler=MisoWildSampler(steps=STEPS), direction="maximize")
+    add(study, EVERY, 5.5, x=0.2)
+    add(study, {**EVERY, 18: 7.5}, state=TrialState.PRUNED, x=0.7)
+    best = recommend(study)
+    assert (best.value, best.params["x"], best.verified) == (7.5, 0.7, True)
+
+
 def test_an_enqueued_trial_is_meant_for_the_last_rung() -> None:
     class Stopping(optuna.pruners.NopPruner):
         stops_at_rungs = True
@@ -334,4 +342,8 @@ def test_query_sources_names_the_steps_that_may_be_meant() -> None:
     assert view.sources.queryable == (0, 2)
     for wrong in ([2, 6], [2, 18, 40]):
         with pytest.raises(ValueError, match="query_sources"):
-            MisoWildSampler(steps=STEPS, query_sources=wrong).view(study).sources  # noqa: B018
+            MisoWildSampler(steps=STEPS, query_sources=wrong)
+    with pytest.raises(ValueError, match="name the steps"):
+        MisoWildSampler(steps="auto", query_sources=[2, 18])
+    with pytest.raises(ValueError, match="preferred_source.*got 2"):
+        MisoWildSampler(steps=STEPS, preferred_source=2)
