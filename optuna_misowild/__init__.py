@@ -15,6 +15,7 @@ from optuna_misowild.recommendation import Recommendation
 from optuna_misowild.recommendation import recommend
 from optuna_misowild.samplers import CarboCoolingSampler
 from optuna_misowild.samplers import MisoWildSampler
+from optuna_misowild.study.continued import continued_from
 from optuna_misowild.worth import source_verdicts
 
 
@@ -31,6 +32,7 @@ __all__ = [
     "PaperMethod",
     "Recommendation",
     "RobustMethod",
+    "continued_from",
     "cumulated_cost",
     "import_trials",
     "recommend",

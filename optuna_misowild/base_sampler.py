@@ -18,14 +18,13 @@ from optuna.trial import TrialState
 from optuna_misowild.gp.threads import single_blas_thread
 from optuna_misowild.methods import arguments
 from optuna_misowild.methods.base import Proposal
-from optuna_misowild.methods.base import Training
-from optuna_misowild.methods.base import Verdict
 from optuna_misowild.methods.unobserved import is_observed
 from optuna_misowild.methods.unobserved import nearest_unobserved
 from optuna_misowild.model import Model
 from optuna_misowild.optim.latin_hypercube import latin_hypercube_coordinate
 from optuna_misowild.study import attributes
 from optuna_misowild.study.conflicts import must_give_way
+from optuna_misowild.study.continued import own_params
 from optuna_misowild.study.costs import has_own_unit
 from optuna_misowild.study.costs import write_cost_attr
 from optuna_misowild.study.costs import write_duration_as_cost
@@ -43,6 +42,10 @@ from optuna_misowild.study.steps import forget_visits
 from optuna_misowild.study.steps import meant_for
 from optuna_misowild.study.steps import write_meant
 from optuna_misowild.study.warnings import Warnings
+from optuna_misowild.trainings import judged
+from optuna_misowild.trainings import resumed
+from optuna_misowild.trainings import running_training
+from optuna_misowild.trainings import write_beginning
 
 
 if TYPE_CHECKING:
@@ -57,6 +60,8 @@ if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
 
     from optuna_misowild.methods.base import Method
+    from optuna_misowild.methods.base import Training
+    from optuna_misowild.methods.base import Verdict
 
 
 # Workers that ask at the same moment look this often at what the others have chosen meanwhile.
@@ -165,6 +170,10 @@ class MethodSampler(BaseSampler):
         param_distribution: BaseDistribution,
     ) -> Any:
         _require_one_objective(study)
+        if self._settings.checkpoints:
+            own = own_params(study, trial)
+            if param_name in own:
+                return own[param_name]
         slot = attributes.read_row(study, trial)
         if param_name == self._settings.source:
             if slot is not None:
@@ -258,6 +267,7 @@ class MethodSampler(BaseSampler):
                 asking=trial.number,
                 source_distribution=source_distribution,
             )
+            earlier: FrozenTrial | None = None
             allowed = self._allowed_sources(view, fixed)
             if view.sources.are_rungs and is_given:  # To the end; where it is retried, as before.
                 allowed = (meant_for(trial, view.sources),)
@@ -274,6 +284,10 @@ class MethodSampler(BaseSampler):
             elif search_space:
                 with single_blas_thread():
                     proposal = self._propose(view, trial, fixed, allowed, revision)
+                    if self._settings.checkpoints and not fixed:
+                        proposal, earlier = resumed(
+                            self._method, view, proposal, allowed, search_space
+                        )
             else:
                 return {}
             if view.sources.are_rungs:  # First: what others read next is a query of this rung.
@@ -281,6 +295,9 @@ class MethodSampler(BaseSampler):
             if slot is not None:
                 attributes.write_row(study, trial, *slot)
             params = self._params(view, proposal, search_space)
+            if earlier is not None:
+                write_beginning(study, trial, view, earlier)
+                params = {name: earlier.params[name] for name in search_space}
             if params:
                 attributes.write_params(study, trial, search_space, params)
             if not must_give_way(view, slot, proposal if params else None):
@@ -447,24 +464,9 @@ class MethodSampler(BaseSampler):
         has told. Where the method has none, a training stops at the rung that it is meant for.
         """
         latest = self._latest.of(view.study)
-        seen, steps = view.observations, view.sources.steps
-        rows = np.flatnonzero((seen.trial == trial.number) & ~seen.free)
-        meant = int(seen.source[rows[0]]) if len(rows) else 0
-        further = [s for s in view.sources.queryable if steps[s] > steps[meant]]
-        training = Training(
-            trial=trial.number,
-            x=seen.X[rows[0]] if len(rows) else np.full(view.domain.d, np.nan),
-            reached=source,
-            meant=meant,
-            further=tuple(further) if view.sources.are_rungs else (),
-            paid=paid,
-            other=latest.get(trial.number, math.nan),
-        )
-        method, model = self._method, latest.get("model")
-        if model is None or not len(rows) or not hasattr(method, "judge"):
-            return Verdict(None if steps[source] >= steps[meant] else meant), training
+        training = running_training(view, trial, source, paid, latest.get(trial.number, math.nan))
         with single_blas_thread():
-            return method.judge(model, seen, view.domain, training), training
+            return judged(self._method, latest.get("model"), view, training), training
 
     # Looking inside.
 

@@ -8,6 +8,7 @@ from optuna.pruners import BasePruner
 
 from optuna_misowild.study.attributes import enqueued_params
 from optuna_misowild.study.attributes import logger
+from optuna_misowild.study.continued import beginning_of
 from optuna_misowild.study.costs import cost_so_far
 from optuna_misowild.study.readings import reached
 from optuna_misowild.study.steps import Visit
@@ -93,16 +94,17 @@ class MisoWildPruner(BasePruner):
         step = trial.last_step
         if step is None:
             return False
+        before, paid_before = beginning_of(trial)
         record = recorded_rungs(trial)
         if record is not None:  # Mostly there is nothing to decide, and no other trial to be read.
-            passed = [rung for rung in record[1:] if rung <= step]
+            passed = [rung for rung in record[1:] if before < rung <= step]
             known = visit_of(trial, max(passed)) if passed else Visit()
             if known is not None:
                 return known.stops
         view = sampler.view(study)
         sources = view.sources
         source = _source_at(sources, step)
-        if source is None:
+        if source is None or sources.steps[source] <= before:
             return False
         known = visit_of(trial, sources.steps[source])
         if known is not None:
@@ -113,7 +115,7 @@ class MisoWildPruner(BasePruner):
             if source not in reached(trial, sources):  # It has reported NaN: it has diverged.
                 visit = Visit(cost, is_timed, stops=True)
             else:
-                verdict, training = sampler.verdict(view, trial, source, cost)
+                verdict, training = sampler.verdict(view, trial, source, paid_before + cost)
                 goes_on_to = verdict.goes_on_to
                 stops = goes_on_to is None
                 visit = Visit(cost, is_timed, stops, verdict.index, training.other)

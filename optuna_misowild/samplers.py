@@ -82,6 +82,9 @@ class MisoWildSampler(MethodSampler):
             reported. A training tells the value of each step that it passes. Where the choices of
             the source parameter are numbers of epochs, and the objective reports them, its
             trials do so without this argument.
+        checkpoints: Whether a trial may go on with the training of an earlier one that was
+            stopped: :func:`continued_from` tells the objective which, and its cost is only that
+            of the rest.
         constraints_func: Takes a finished trial to its constraints, a sequence of numbers that
             are at most 0 where they are met, as with Optuna's samplers. It is called after each
             complete or pruned trial; what it raises stops the study, and the trial is kept. With
@@ -111,6 +114,7 @@ class MisoWildSampler(MethodSampler):
         n_startup_trials: int = 5,
         query_sources: Sequence[Any] | None = None,
         steps: Sequence[int] | str | None = None,
+        checkpoints: bool = False,
         constraints_func: Callable[[FrozenTrial], Sequence[float]] | None = None,
         independent_sampler: BaseSampler | None = None,
         warn_independent_sampling: bool = True,
@@ -125,6 +129,7 @@ class MisoWildSampler(MethodSampler):
                 cost_attr=cost_attr,
                 budget=budget,
                 steps=steps,  # type: ignore[arg-type]  # Which makes a tuple of a sequence.
+                checkpoints=checkpoints,
             ),
             n_startup_trials=n_startup_trials,
             constraints_func=constraints_func,

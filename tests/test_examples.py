@@ -51,6 +51,13 @@ def test_an_example_recommends_what_it_has_observed(name: str) -> None:
     assert sum(float(share) for _, _, share in shares) == pytest.approx(100.0, abs=0.5)
 
 
+def test_checkpoints_are_found_when_the_study_is_resumed(tmp_path: Path) -> None:
+    outputs = [run("checkpoints.py", "--short", "--folder", str(tmp_path)) for _ in range(2)]
+    numbers = [re.findall(r"^trial +(\d+) .* value", o, re.MULTILINE) for o in outputs]
+    assert numbers == [[str(i) for i in range(8)], [str(i) for i in range(8, 16)]]
+    assert list(tmp_path.glob("*.pickle"))
+
+
 @needs_constraints
 def test_what_a_constraint_forbids_is_not_recommended() -> None:
     output = run("constraint.py", "--short")

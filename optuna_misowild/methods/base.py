@@ -165,6 +165,7 @@ class Training:
         further: The sources to which it may go on when it has reached that.
         paid: What it has cost; NaN if unknown.
         other: The acquisition of the best other query, as far as it is known.
+        before: What of its cost an earlier trial has paid, whose training it continues.
     """
 
     trial: int
@@ -174,6 +175,7 @@ class Training:
     further: tuple[int, ...]
     paid: float
     other: float
+    before: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -314,6 +316,15 @@ class Judge(Protocol):
             model: The models of its latest proposal in the same study.
             observations: The trials so far, with what the training has told.
             domain: The search space.
+            training: The training.
+        """
+        ...
+
+    def resume(self, model: Any, training: Training) -> Verdict:
+        """Return whether a training that was stopped is a better query than all others.
+
+        Args:
+            model: The models of a proposal, which know the training.
             training: The training.
         """
         ...

@@ -50,6 +50,7 @@ PREFERRED_CONSTRAINT = "preferred_source"
 _SOURCE_KEY = "misowild:source_index"
 _ROW_KEY = "misowild:row"
 RUNG_KEY = "misowild:rung"  # See `study.steps`.
+CONTINUED_KEY = "misowild:continued"  # See `study.continued`.
 TIMED_KEY = "misowild:timed"
 _THINKING_KEY = "misowild:thinking"
 _IMPORTED_KEY = "misowild:imported"
@@ -167,7 +168,7 @@ def _checksum(params: Mapping[str, Any]) -> int:
 def withdraw(study: Study, trial: FrozenTrial) -> None:
     """Take back what a trial has announced, or has inherited from a stale one that it retries."""
     attrs = optuna_private.stored_attrs(study, trial)
-    for key in (_ROW_KEY, RUNG_KEY, f"{_PARAMS_KEY}:0", _THINKING_KEY):
+    for key in (_ROW_KEY, RUNG_KEY, CONTINUED_KEY, f"{_PARAMS_KEY}:0", _THINKING_KEY):
         if attrs.get(key) is not None:
             optuna_private.write_system_attr(study, trial, key, None)
 
@@ -229,6 +230,15 @@ def is_record_of_rungs(value: Any) -> bool:
     """Whether a value is what trials record of rungs: a list of steps, none of them negative."""
     is_list = isinstance(value, (list, tuple)) and len(value) > 0
     return is_list and all(_is_integer(step, _MAX_ROW) for step in value)
+
+
+def is_record_of_beginning(value: Any) -> bool:
+    """Whether a value is what a trial records that goes on from another: number, step and cost."""
+    if not isinstance(value, (list, tuple)) or len(value) != 3:
+        return False
+    *steps, cost = value
+    is_cost = cost is None or _is_seconds(cost)
+    return is_cost and all(_is_integer(step, _MAX_ROW) for step in steps)
 
 
 def has_begun(trial: FrozenTrial) -> bool:
@@ -348,6 +358,9 @@ def malformed(trial: FrozenTrial) -> str | None:
         wrong.append(_ROW_KEY)
     if attrs.get(RUNG_KEY) is not None and not is_record_of_rungs(attrs[RUNG_KEY]):
         wrong.append(RUNG_KEY)
+    continued = attrs.get(CONTINUED_KEY)
+    if continued is not None and not is_record_of_beginning(continued):
+        wrong.append(CONTINUED_KEY)
     # What is half-written is nothing to warn of: another worker may be at it.
     first = attrs.get(f"{_PARAMS_KEY}:0")
     whole = not isinstance(first, str) or first.startswith("1;") or ";" not in first

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from optuna.trial import TrialState
 
+from optuna_misowild.study.continued import beginning_of
 from optuna_misowild.study.steps import meant_for
 from optuna_misowild.study.steps import offset_of
 from optuna_misowild.study.steps import visit_of
@@ -59,9 +60,12 @@ def reached(trial: FrozenTrial, sources: Sources) -> dict[int, tuple[int, float]
     reports = trial.intermediate_values
     ascending = sorted(range(len(sources)), key=lambda s: sources.steps[s])
     ends = [sources.steps[s] for s in ascending[1:]] + [math.inf]
+    before, _ = beginning_of(trial)
     found = {}
     for s, end in zip(ascending, ends, strict=True):
         begin = sources.steps[s]
+        if begin <= before:  # That is what the trial tells that it goes on from.
+            continue
         step: int | None = begin
         if math.isnan(reports.get(begin, math.nan)):  # Mostly it is there: no need to search.
             later = (t for t, v in reports.items() if begin < t < end and not math.isnan(v))
@@ -110,6 +114,7 @@ def readings_of(
         The readings in increasing order of the steps, that of the query last.
     """
     is_complete = trial.state == TrialState.COMPLETE
+    before, paid_before = beginning_of(trial)
     values = reached(trial, sources)
     if sources.distribution is not None:
         query = meant
@@ -125,17 +130,18 @@ def readings_of(
     def cost_at(source: int) -> float:
         visit = visit_of(trial, sources.steps[source])
         if visit is not None and visit.is_timed == is_timed and not math.isnan(visit.cost):
-            return visit.cost
+            return paid_before + visit.cost
         step, _ = values[source]  # In proportion to the step.
         reports = trial.intermediate_values
         end = max(reports) + offset_of(reports)
         if is_complete:  # It need not have reported the end.
             end = max(end, sources.steps[query])
-        return cost * (step + offset_of(reports)) / end
+        begin = max(before, 0)
+        return paid_before + cost * (step + offset_of(reports) - begin) / (end - begin)
 
     _, value = values.get(query, (0, math.nan))
     if is_complete and trial.value is not None:
-        last = Reading(query, trial.value, cost)
+        last = Reading(query, trial.value, paid_before + cost)
     elif not math.isnan(value):
         last = Reading(query, value, cost_at(query))
     else:

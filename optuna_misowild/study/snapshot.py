@@ -58,6 +58,7 @@ class Settings:
         budget: The total cost that may be spent, or None.
         only_preferred: Whether only the preferred source may be queried.
         steps: Steps of ``trial.report`` that are sources, in increasing order; or ``"auto"``.
+        checkpoints: Whether a training can go on where an earlier one was stopped.
 
     Raises:
         TypeError: If an argument has the wrong type.
@@ -71,6 +72,7 @@ class Settings:
     budget: float | None = None
     only_preferred: bool = False
     steps: tuple[int, ...] | str | None = None
+    checkpoints: bool = False
 
     def __post_init__(self) -> None:
         arguments.text("source", self.source)
@@ -80,6 +82,8 @@ class Settings:
         if self.budget is not None:
             arguments.number("budget", self.budget, positive=True)
         object.__setattr__(self, "steps", checked_steps(self.steps))
+        if arguments.flag("checkpoints", self.checkpoints) and self.steps is None:
+            raise ValueError("`checkpoints=True` needs `steps`, at which trainings are stopped.")
         if self.steps is not None:
             is_given = self.preferred_source is not FIRST
             preferred = self.preferred_source if is_given else self.steps[-1]

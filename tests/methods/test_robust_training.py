@@ -103,6 +103,20 @@ def test_what_cannot_be_paid_does_not_go_on(
     assert judged(0.3, 2, meant, **known).goes_on_to == to
 
 
+def test_a_training_that_was_stopped_is_resumed_where_that_is_the_best_query() -> None:
+    now = METHOD.fit(seen(0.3, 2, 2), LINE)
+    index = METHOD.resume(now, training(0.3, 2, 2)).index
+    assert METHOD.resume(now, training(0.3, 2, 2, other=index - 0.1)).goes_on_to is not None
+    assert METHOD.resume(now, training(0.3, 2, 2, other=index + 0.1)).goes_on_to is None
+
+
+def test_what_an_earlier_trial_has_paid_is_not_spent_twice() -> None:
+    """Of 145, 108 and its 2 are spent, 18 held back: 17 are left, which 20 more would exceed."""
+    known = {"budget": 145.0, "n_undecided": 1, "further": (0,), "paid": 2.0}
+    assert judged(0.3, 2, 2, **known).goes_on_to == 0
+    assert judged(0.3, 2, 2, before=-20.0, **known).goes_on_to is None
+
+
 def test_the_rest_of_a_training_costs_the_difference() -> None:
     assert remaining_cost(model(), training(0.3, 2, 0), 0) == pytest.approx(16.0, rel=0.05)
     assert remaining_cost(model(), training(0.3, 1, 0), 0) == pytest.approx(12.0, rel=0.05)

@@ -37,6 +37,7 @@ from optuna_misowild.methods.robust.ladder import ladder_pairs
 from optuna_misowild.methods.robust.model import RobustAcquisition
 from optuna_misowild.methods.robust.model import RobustModel
 from optuna_misowild.methods.robust.policy import Policy
+from optuna_misowild.methods.robust.training import beyond
 from optuna_misowild.methods.robust.training import judge
 from optuna_misowild.methods.spending import SpendingLimit
 from optuna_misowild.methods.spending import best_payable
@@ -299,10 +300,14 @@ class RobustMethod(Policy):
             return Verdict(None if training.reached == training.meant else training.meant)
         own = (observations.trial == training.trial) & observations.pending
         seen = observations.only(~own)
-        paid = training.paid if np.isfinite(training.paid) else 0.0
-        seen = replace(seen, spent=seen.spent + paid)
+        paid = training.paid - training.before
+        seen = replace(seen, spent=seen.spent + (paid if np.isfinite(paid) else 0.0))
         updated = self._fit(seen, domain, model)
         return judge(updated, training, min_probability=self.min_probability)
+
+    def resume(self, model: RobustModel, training: Training) -> Verdict:
+        """Return whether a training that was stopped is a better query than all others."""
+        return beyond(model, training)
 
     def recommend(self, observations: Observations, domain: Domain) -> Incumbent | None:
         """Return the best feasible evaluation of the preferred source, else x⁺.

@@ -35,13 +35,13 @@ def judge(model: RobustModel, training: Training, *, min_probability: float) -> 
         min_probability: Where an improvement is less probable, it stops before its rung.
     """
     if training.reached == training.meant:
-        return _beyond(model, training)
+        return beyond(model, training)
     may_improve = probability_of_improvement(model, training) >= min_probability
     is_payable = remaining_cost(model, training, training.meant) <= model.limit.cost
     return Verdict(training.meant if may_improve and is_payable else None)
 
 
-def _beyond(model: RobustModel, training: Training) -> Verdict:
+def beyond(model: RobustModel, training: Training) -> Verdict:
     """Return the rung beyond its own up to which a training goes on, if to any."""
     best = Verdict(None)
     for source in training.further:
