@@ -12,7 +12,6 @@ from typing import Any
 
 import optuna
 from optuna.trial import FrozenTrial
-from optuna.trial import TrialState
 
 from optuna_misowild import cumulated_cost
 from optuna_misowild import recommend
@@ -30,9 +29,9 @@ def require(package: str, extra: str) -> None:
 
 def print_trial(study: optuna.Study, trial: FrozenTrial) -> None:
     """Print what a trial asked, got and cost: a callback of ``study.optimize``."""
-    params = dict(trial.params)
-    source = params.pop("source", "")
-    value = f"{trial.value:.4f}" if trial.state == TrialState.COMPLETE else trial.state.name
+    params = {name: value for name, value in trial.params.items() if name != "source"}
+    source = _source(trial) or ""
+    value = trial.state.name if trial.value is None else f"{trial.value:.4f}"
     print(
         f"trial {trial.number:3d}   {source!s:>11}   {_text(params)}   value {value}   "
         f"cost {_amount(trial.user_attrs.get('cost', math.nan))}   "
@@ -60,7 +59,7 @@ def print_summary(study: optuna.Study, *, unit: str = "s") -> None:
     print(f"Cost of these {len(trials)} trials: {_amount(total)} {unit}, of which")
     spent: dict[Any, list[float]] = {}
     for trial in trials:
-        spent.setdefault(trial.params.get("source"), []).append(trial.user_attrs["cost"])
+        spent.setdefault(_source(trial), []).append(trial.user_attrs["cost"])
     verdicts = source_verdicts(study)
     for source, costs in sorted(spent.items(), key=lambda item: -sum(item[1])):
         print(
@@ -114,6 +113,11 @@ def _lowest(study: optuna.Study, cost: float, preferred: str) -> str:
         if trial.params.get("source") == preferred and trial.value is not None:
             values.append(trial.value)
     return f"{min(values):.4f}" if values else "none"
+
+
+def _source(trial: FrozenTrial) -> Any:
+    """Return the source that a trial asked; where there is none, the last step it reported."""
+    return trial.params.get("source", trial.last_step)
 
 
 def _amount(cost: float) -> str:

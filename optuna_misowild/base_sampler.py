@@ -24,10 +24,13 @@ from optuna_misowild.model import Model
 from optuna_misowild.optim.latin_hypercube import latin_hypercube_coordinate
 from optuna_misowild.study import attributes
 from optuna_misowild.study.conflicts import must_give_way
+from optuna_misowild.study.continued import own_params
 from optuna_misowild.study.costs import has_own_unit
 from optuna_misowild.study.costs import write_cost_attr
 from optuna_misowild.study.costs import write_duration_as_cost
+from optuna_misowild.study.memory import PerStudy
 from optuna_misowild.study.optuna_private import partially_fixed
+from optuna_misowild.study.readings import ended_on
 from optuna_misowild.study.seed import study_seed
 from optuna_misowild.study.snapshot import Settings
 from optuna_misowild.study.snapshot import StudyView
@@ -35,7 +38,14 @@ from optuna_misowild.study.space import decode
 from optuna_misowild.study.space import encode
 from optuna_misowild.study.space import encode_known
 from optuna_misowild.study.space import from_unit
+from optuna_misowild.study.steps import forget_visits
+from optuna_misowild.study.steps import meant_for
+from optuna_misowild.study.steps import write_meant
 from optuna_misowild.study.warnings import Warnings
+from optuna_misowild.trainings import judged
+from optuna_misowild.trainings import resumed
+from optuna_misowild.trainings import running_training
+from optuna_misowild.trainings import write_beginning
 
 
 if TYPE_CHECKING:
@@ -50,6 +60,8 @@ if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
 
     from optuna_misowild.methods.base import Method
+    from optuna_misowild.methods.base import Training
+    from optuna_misowild.methods.base import Verdict
 
 
 # Workers that ask at the same moment look this often at what the others have chosen meanwhile.
@@ -62,7 +74,8 @@ _MAX_ROWS = 100
 class MethodSampler(BaseSampler):
     """What the samplers share: Optuna's contract on the one side, a method on the other.
 
-    It keeps no state but its settings: what is known of a study is read from its trials.
+    It keeps no state but its settings: what is known of a study is read from its trials. The
+    models of the latest suggestion are kept for the trainings that go on meanwhile.
 
     Args:
         method: What chooses the queries.
@@ -109,6 +122,7 @@ class MethodSampler(BaseSampler):
                 )
         self._constraints_func = constraints_func
         self._seed = None if seed is None else arguments.integer("seed", seed, least=0)
+        self._latest = PerStudy()
         self._warnings = Warnings(type(self).__name__, self._settings, self._method)
 
     def reseed_rng(self) -> None:
@@ -121,6 +135,7 @@ class MethodSampler(BaseSampler):
 
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
         attributes.write_begin(study, trial)
+        forget_visits(study, trial)
         if self._independent_sampler is not None:
             self._independent_sampler.before_trial(study, trial)
 
@@ -150,6 +165,10 @@ class MethodSampler(BaseSampler):
         param_distribution: BaseDistribution,
     ) -> Any:
         _require_one_objective(study)
+        if self._settings.checkpoints:
+            own = own_params(study, trial)
+            if param_name in own:
+                return own[param_name]
         slot = attributes.read_row(study, trial)
         if param_name == self._settings.source:
             if slot is not None:
@@ -190,7 +209,7 @@ class MethodSampler(BaseSampler):
                 self._record_constraints(study, trial)
         finally:  # What the user's function raises stops the study, as with Optuna's samplers.
             with _kept(trial, "Recording the source and the cost of"):
-                self._record(study, trial)
+                self._record(study, trial, state)
             with _kept(trial, "Looking for likely mistakes in"):
                 self._warnings.after_trial(study, trial, state)
 
@@ -203,7 +222,7 @@ class MethodSampler(BaseSampler):
         finally:
             attributes.write_constraints(study, trial, constraints)
 
-    def _record(self, study: Study, trial: FrozenTrial) -> None:
+    def _record(self, study: Study, trial: FrozenTrial, state: TrialState) -> None:
         cost_attr = self._settings.cost_attr
         write_cost_attr(study, trial, cost_attr)
         if cost_attr not in trial.user_attrs and not has_own_unit(
@@ -211,9 +230,13 @@ class MethodSampler(BaseSampler):
         ):
             write_duration_as_cost(study, trial, cost_attr)
         distribution = trial.distributions.get(self._settings.source)
-        index = self._settings.sources(distribution).of_trial(trial.params)
+        sources = self._settings.sources(distribution, attributes.all_trials(study))
+        index = sources.of_trial(trial.params)
         assert index is not None
-        attributes.write_source(study, trial, index, constrained=distribution is not None)
+        if sources.are_rungs:
+            index = ended_on(trial, sources, is_complete=state == TrialState.COMPLETE)
+        is_marked = distribution is not None or index > 0
+        attributes.write_source(study, trial, index, constrained=is_marked)
 
     # How a trial is chosen.
 
@@ -231,6 +254,7 @@ class MethodSampler(BaseSampler):
         """
         attributes.withdraw(study, trial)
         fixed = _fixed_params(study, trial)
+        is_given = bool(attributes.enqueued_params(trial))
         for revision in range(_MAX_REVISIONS + 1):
             view = StudyView(
                 study,
@@ -238,23 +262,37 @@ class MethodSampler(BaseSampler):
                 asking=trial.number,
                 source_distribution=source_distribution,
             )
+            earlier: FrozenTrial | None = None
+            allowed = self._allowed_sources(view, fixed)
+            if view.sources.are_rungs and is_given:  # To the end; where it is retried, as before.
+                allowed = (meant_for(trial, view.sources),)
             # Not while waiting for storage or other workers: the limit is the whole process's.
             with single_blas_thread():
                 if revision == 0:
                     self._warnings.before_suggestion(view)
-                slot = self._design_slot(view, fixed)
+                slot = self._design_slot(view, fixed, allowed)
             if slot is not None:
                 # Through `sample_independent`, parameter by parameter: not all are known yet.
                 if revision == _MAX_REVISIONS:  # A row that nobody else takes.
                     slot = slot[0], view.n_rows + trial.number
-                attributes.write_row(study, trial, *slot)
                 proposal = Proposal(slot[0], self._location(view, fixed, *slot))
             elif search_space:
                 with single_blas_thread():
-                    proposal = self._propose(view, trial, fixed, revision)
+                    proposal = self._propose(view, trial, fixed, allowed, revision)
+                    if self._settings.checkpoints and not fixed:
+                        proposal, earlier = resumed(
+                            self._method, view, proposal, allowed, search_space
+                        )
             else:
                 return {}
+            if view.sources.are_rungs:  # First: what others read next is a query of this rung.
+                write_meant(study, trial, view.sources, proposal.source)
+            if slot is not None:
+                attributes.write_row(study, trial, *slot)
             params = self._params(view, proposal, search_space)
+            if earlier is not None:
+                write_beginning(study, trial, view, earlier)
+                params = {name: earlier.params[name] for name in search_space}
             if params:
                 attributes.write_params(study, trial, search_space, params)
             if not must_give_way(view, slot, proposal if params else None):
@@ -263,10 +301,11 @@ class MethodSampler(BaseSampler):
                 attributes.withdraw(study, trial)
         return params if slot is None else {}
 
-    def _design_slot(self, view: StudyView, fixed: dict[str, Any]) -> tuple[int, int] | None:
+    def _design_slot(
+        self, view: StudyView, fixed: dict[str, Any], allowed: tuple[int, ...]
+    ) -> tuple[int, int] | None:
         """Return the (source, row) of the initial design for the trial that asks, or None."""
         observations = view.design_observations
-        allowed = self._allowed_sources(view, fixed)
         is_new = self._new_slots(view, fixed)
 
         def new_row(source: int, row: int) -> int | None:
@@ -363,11 +402,15 @@ class MethodSampler(BaseSampler):
         )
 
     def _propose(
-        self, view: StudyView, trial: FrozenTrial, fixed: dict[str, Any], revision: int
+        self,
+        view: StudyView,
+        trial: FrozenTrial,
+        fixed: dict[str, Any],
+        allowed: tuple[int, ...],
+        revision: int,
     ) -> Proposal:
         """Return what the method suggests."""
         rng = np.random.default_rng([self._entropy(view.study), trial.number, revision])
-        allowed = self._allowed_sources(view, fixed)
         location = encode_known(view.space, fixed)
         if view.has_only_sources:
             proposal = Proposal(allowed[0], location)
@@ -375,6 +418,10 @@ class MethodSampler(BaseSampler):
             proposal = self._method.propose(
                 view.observations, view.domain, rng=rng, sources=allowed, fixed=location
             )
+            if view.sources.steps and proposal.model is not None:
+                self._latest.of(view.study).update(
+                    {"model": proposal.model, trial.number: proposal.value}
+                )
         else:  # The others always chose the same: keep out of their way.
             x = np.where(np.isnan(location), rng.random(len(location)), location)
             proposal = Proposal(allowed[0], np.where(np.isnan(location), view.domain.snap(x), x))
@@ -400,6 +447,19 @@ class MethodSampler(BaseSampler):
 
     def _entropy(self, study: Study) -> int:
         return study_seed(study) if self._seed is None else self._seed
+
+    def verdict(
+        self, view: StudyView, trial: FrozenTrial, source: int, paid: float
+    ) -> tuple[Verdict, Training]:
+        """Return whether a training that has reached a source goes on, and what was judged.
+
+        By the models of the latest suggestion in this process, which know by now what the training
+        has told. Where the method has none, a training stops at the rung that it is meant for.
+        """
+        latest = self._latest.of(view.study)
+        training = running_training(view, trial, source, paid, latest.get(trial.number, math.nan))
+        with single_blas_thread():
+            return judged(self._method, latest.get("model"), view, training), training
 
     # Looking inside.
 

@@ -22,6 +22,7 @@ from optuna_misowild.visualization.cost_history import cost_history_figure
 from optuna_misowild.visualization.cost_model import cost_model_figure
 from optuna_misowild.visualization.discrepancy import discrepancy_figure
 from optuna_misowild.visualization.feasibility import feasibility_figure
+from optuna_misowild.visualization.learning_curves import learning_curves_figure
 from optuna_misowild.visualization.objective_model import objective_model_figure
 from optuna_misowild.visualization.source_usage import source_usage_figure
 from optuna_misowild.visualization.source_worth import source_worth_figure
@@ -29,12 +30,14 @@ from optuna_misowild.worth import source_worths
 
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from collections.abc import Mapping
 
     from optuna.study import Study
     from optuna.trial import FrozenTrial
 
     from optuna_misowild.base_sampler import MethodSampler
+    from optuna_misowild.visualization._plotly import go
 
 
 __all__ = ["DashboardCallback", "publish"]
@@ -71,12 +74,18 @@ def publish(study: Study, *, sampler: MethodSampler | None = None) -> None:
     import optuna_dashboard
 
     data = FigureData(study, sampler)
-    for name, figure_of in FIGURES.items():
+    for name, figure_of in figures_of(data).items():
         # The page gives each figure a frame, and cuts off what is larger.
         figure = figure_of(data).update_layout(width=None, height=None)
         optuna_dashboard.save_plotly_graph_object(study, figure, graph_object_id=name)
     note = note_of(data, before=optuna_dashboard.get_note(study))
     optuna_dashboard.save_note(study, note)
+
+
+def figures_of(data: FigureData) -> dict[str, Callable[[FigureData], go.Figure]]:
+    """Return the figures of a study by their names; the learning curves, if there are any."""
+    curves = {"misowild-learning-curves": learning_curves_figure}
+    return {**FIGURES, **(curves if data.view.sources.are_rungs else {})}
 
 
 class DashboardCallback:

@@ -20,6 +20,8 @@ from optuna_misowild.recommendation import recommend_from
 from optuna_misowild.study import attributes
 from optuna_misowild.study.costs import costs_of
 from optuna_misowild.study.costs import has_own_unit
+from optuna_misowild.study.readings import ended_on
+from optuna_misowild.study.readings import reached
 from optuna_misowild.study.space import from_unit
 from optuna_misowild.study_sampler import view_of
 
@@ -79,7 +81,7 @@ class FigureData:
     def labels(self) -> tuple[str, ...]:
         """The names of the sources, the preferred one first, and not too long to be shown."""
         sources = self.view.sources
-        if sources.distribution is None:
+        if sources.distribution is None and not sources.are_rungs:
             return ("objective",)
         return distinct([str(choice) for choice in sources.choices])
 
@@ -109,11 +111,22 @@ class FigureData:
         for trial, cost in finished:
             paid = cost if math.isfinite(cost) and not attributes.is_imported(trial) else 0.0
             spent += paid
-            source = view.sources.of_trial(trial.params)
+            source, value = self._outcome(trial)
             if source is not None:
                 feasible = attributes.is_feasible(trial, view.sources.name)
-                result.append(Query(trial, source, _value(trial), cost, paid, spent, feasible))
+                result.append(Query(trial, source, value, cost, paid, spent, feasible))
         return result
+
+    def _outcome(self, trial: FrozenTrial) -> tuple[int | None, float]:
+        """Return the source of a finished trial, and its value; of rungs, the last it reached."""
+        sources = self.view.sources
+        if not sources.are_rungs:
+            return sources.of_trial(trial.params), _value(trial)
+        is_complete = trial.state == TrialState.COMPLETE
+        source = ended_on(trial, sources, is_complete=is_complete)
+        if is_complete:
+            return source, _value(trial)
+        return source, reached(trial, sources).get(source, (0, math.nan))[1]
 
     @cached_property
     def valued(self) -> list[Query]:

@@ -95,12 +95,13 @@ class Model:
         many = not isinstance(params, Mapping)
         X = self._locations(params if many else [params])
         is_choice = any(choice is None for choice in self._sources.choices)
-        if source is None and not (self._sources.distribution is not None and is_choice):
+        has_names = self._sources.distribution is not None or self._sources.are_rungs
+        if source is None and not (has_names and is_choice):
             source = FIRST
         if source is FIRST:
             self._refuse_other_source(params if many else [params])
             index = 0
-        elif self._sources.distribution is None:
+        elif not has_names:
             raise ValueError(
                 f"The study has no source parameter {self._sources.name!r}, but `source` is "
                 f"{source!r}."

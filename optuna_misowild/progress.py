@@ -129,7 +129,8 @@ class CostProgressBar:
         return f"{percentage:3d}%|{{bar}}| {{desc}} [{{elapsed}}<{{remaining}}]"
 
     def _show(self, data: FigureData, trial: FrozenTrial) -> None:
-        source = data.view.sources.of_trial(trial.params)
+        numbers = {query.trial.number: query.source for query in data.queries}
+        source = numbers.get(trial.number)
         total = "" if self._budget is None else f"/{self._budget:g}"
         cost = f"{_rounded_down(data.view.spent)}{total}"
         self._bar.n = self._shown(data)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from optuna.study import StudyDirection
+from optuna.trial import TrialState
 
 from optuna_misowild.gp.threads import single_blas_thread
 from optuna_misowild.study.attributes import is_feasible
@@ -32,8 +33,8 @@ class Recommendation:
 
     Attributes:
         params: The parameters, without the source.
-        source: The source that they were observed on: the preferred one if verified. None for a
-            study without a source parameter.
+        source: The source that they were observed on: the preferred one if verified; the step, if
+            steps are the sources. None for a study with one source.
         value: Observed on the preferred source if verified, else ``mean``; in the sense of the
             study.
         std: Standard deviation about ``mean``, not about an observed value: how well the model
@@ -124,12 +125,14 @@ def recommend_from(sampler: MethodSampler, view: StudyView) -> Recommendation:
     sources = view.sources
     trial = trials[int(seen.trial[incumbent.index])]
     sign = -1.0 if view.study.direction == StudyDirection.MAXIMIZE else 1.0
-    assert trial.value is not None
+    observed = sign * float(seen.y[incumbent.index])
+    if trial.state == TrialState.COMPLETE and trial.value is not None:  # As it was returned.
+        observed = trial.value
     mean = sign * incumbent.mean
     return Recommendation(
         params={name: value for name, value in trial.params.items() if name != sources.name},
         source=sources.choices[seen.source[incumbent.index]],
-        value=trial.value if incumbent.verified else mean,
+        value=observed if incumbent.verified else mean,
         std=incumbent.std,
         trial=trial,
         verified=incumbent.verified,

@@ -36,9 +36,10 @@ class MisoWildSampler(MethodSampler):
     of MISO-wiLDCosts (Candelieri and Archetti 2021), by default in a form that does not depend
     on the units of the objective and the cost, and is not misled by a biased source.
 
-    A study without a source parameter works as well, as cost-aware optimisation. Constraints that
-    the objective sets (``trial.set_constraint``; at most ten) are learnt on each source, and so is
-    where trials fail: such places are avoided.
+    A study without a source parameter works as well: the steps at which an iterative learner
+    reports its value can be its sources (``steps``), or it is cost-aware optimisation. Constraints
+    that the objective sets (``trial.set_constraint``; at most ten) are learnt on each source, and
+    so is where trials fail: such places are avoided.
 
     Example:
 
@@ -78,6 +79,15 @@ class MisoWildSampler(MethodSampler):
             parameters, at least 5 and at most 10.
         query_sources: The choices that may be queried; trials on the others are only read.
             By default all.
+        steps: Steps of ``trial.report`` that are the sources of a study without a source
+            parameter: two to eight in increasing order, the last of which is the preferred one.
+            ``"auto"``: up to six, spaced geometrically over what the longest training has
+            reported. A training tells the value of each step that it passes. Where the choices of
+            the source parameter are numbers of epochs, and the objective reports them, its
+            trials do so without this argument.
+        checkpoints: Whether a trial may go on with the training of an earlier one that was
+            stopped: :func:`continued_from` tells the objective which, and its cost is only that
+            of the rest.
         constraints_func: Takes a finished trial to its constraints, a sequence of numbers that
             are at most 0 where they are met, as with Optuna's samplers. It is called after each
             complete or pruned trial; what it raises stops the study, and the trial is kept. With
@@ -106,6 +116,8 @@ class MisoWildSampler(MethodSampler):
         cost_attr: str = COST_ATTR,
         n_startup_trials: int | None = None,
         query_sources: Sequence[Any] | None = None,
+        steps: Sequence[int] | str | None = None,
+        checkpoints: bool = False,
         constraints_func: Callable[[FrozenTrial], Sequence[float]] | None = None,
         independent_sampler: BaseSampler | None = None,
         warn_independent_sampling: bool = True,
@@ -120,6 +132,8 @@ class MisoWildSampler(MethodSampler):
                 cost_attr=cost_attr,
                 budget=budget,
                 n_startup_trials=n_startup_trials,
+                steps=steps,  # type: ignore[arg-type]  # Which makes a tuple of a sequence.
+                checkpoints=checkpoints,
             ),
             constraints_func=constraints_func,
             independent_sampler=independent_sampler,

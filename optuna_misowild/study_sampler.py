@@ -15,6 +15,7 @@ from optuna_misowild.study.attributes import source_index_of
 from optuna_misowild.study.costs import recorded_cost_attr
 from optuna_misowild.study.optuna_private import unwrapped
 from optuna_misowild.study.source_parameter import sources_of
+from optuna_misowild.study.steps import recorded_steps
 
 
 if TYPE_CHECKING:
@@ -30,14 +31,18 @@ def sampler_of(study: Study, trials: Sequence[FrozenTrial] | None = None) -> Met
     """Return the study's sampler if it is one of ours, else a ``MisoWildSampler()`` that fits.
 
     A study that is loaded to be looked at has Optuna's default sampler. Its trials still tell
-    which parameter names the source, which choice is the preferred one, and which user attribute
-    holds the costs. ``trials`` are these, if they have been read already.
+    which parameter names the source and which choice is the preferred one, or which steps are the
+    sources; and which user attribute holds the costs. ``trials`` are these, if they have been read
+    already.
     """
     own = own_sampler_of(study)
     if own is not None:
         return own
     if trials is None:
         trials = all_trials(study)
+    steps = recorded_steps(trials)
+    if steps is not None:
+        return MisoWildSampler(steps=steps, cost_attr=recorded_cost_attr(trials))
     source, preferred = _recorded_source(trials)
     return MisoWildSampler(
         source=source, preferred_source=preferred, cost_attr=recorded_cost_attr(trials)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from pathlib import Path
 import re
 from typing import Any
@@ -32,6 +33,17 @@ def simulate(x: float, y: float, grid: str) -> float:
     return (x - 1.0) ** 2 + 0.1 * (y - 1.0) ** 2 / (1.0 + y**2) + 0.1 * (grid == "coarse")
 
 
+class Network:
+    """One that learns the faster the closer its rate is to 0.01."""
+
+    def __init__(self, rate: float, width: int = 32) -> None:
+        self.epoch, self.final = 0, abs(math.log10(rate) + 2.0) / 2.0 + 1.0 / width
+
+    def train_one_epoch(self) -> float:
+        self.epoch += 1
+        return self.final + 1.0 / self.epoch
+
+
 def simulate_and_meter(x: float, grid: str) -> tuple[float, float]:
     return simulate(x, 1.0, grid), 5.0 if grid == "fine" else 0.5
 
@@ -54,6 +66,7 @@ def namespace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]
         n_trials=5,
     )
     return {
+        "Network": Network,
         "simulate": simulate,
         "simulate_and_meter": simulate_and_meter,
         "labels": [0, 1] * 50,

@@ -89,6 +89,13 @@ def test_tasks_of_a_dask_cluster_query_different_things() -> None:
     assert re.search(r"^Best on the preferred source: {'source': 'fine', ", output, re.MULTILINE)
 
 
+def test_checkpoints_are_found_when_the_study_is_resumed(tmp_path: Path) -> None:
+    outputs = [run("checkpoints.py", "--short", "--folder", str(tmp_path)) for _ in range(2)]
+    numbers = [re.findall(r"^trial +(\d+) .* value", o, re.MULTILINE) for o in outputs]
+    assert numbers == [[str(i) for i in range(8)], [str(i) for i in range(8, 16)]]
+    assert list(tmp_path.glob("*.pickle"))
+
+
 def test_the_quickstart_is_the_same_at_every_run() -> None:
     outputs = [run("quickstart.py", "--short", "--n-trials", "12") for _ in range(2)]
     first, second = (re.sub(r"^Seconds: .*$", "", o, flags=re.MULTILINE) for o in outputs)

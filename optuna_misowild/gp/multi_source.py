@@ -292,6 +292,10 @@ class MultiSourceGP:
         diagonal = np.sum(np.square(self._inverse_factor[:, rows]), axis=0)
         return self.scale * self._weights[rows] / diagonal, self.scale**2 / diagonal
 
+    def with_data(self, X: Array, y: Array, source: NDArray[np.int_]) -> MultiSourceGP:
+        """Return the model with other data and the same hyperparameters, see :meth:`condition`."""
+        return replace(self, X=X, source=source, y=y)
+
     def condition(
         self, X: Array, y: Array | None = None, *, source: NDArray[np.int_] | None = None
     ) -> MultiSourceGP:

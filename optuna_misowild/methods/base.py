@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from dataclasses import field
 from dataclasses import replace
+import math
 from typing import TYPE_CHECKING
 from typing import Any
 from typing import ClassVar
@@ -27,7 +29,8 @@ class Observations:
     """The trials of a study that a method can learn from, in the minimised sense.
 
     One row per trial that finished or is running, ordered by trial number, but those that were
-    imported from another study come first. The preferred source is source 0 (the paper's
+    imported from another study come first. A training that tells several sources at once has a row
+    for each, that of its query last. The preferred source is source 0 (the paper's
     s = 1). While the search space is not known yet, d is 0: the initial design needs no
     locations.
 
@@ -52,6 +55,10 @@ class Observations:
             none has.
         constraints: Values of the user's constraints g_k ≤ 0, shape (n, K), within ±1e100; NaN
             where unknown. By default there is none, K = 0.
+        free: Whether the row came at no cost, with the query of another source, shape (n,): on the
+            way to its last step a training passes the others. By default none did.
+        lengths: How long a training to each source is, relative to the preferred one, where the
+            sources are rungs that it passes one after the other, shape (S,). Else empty.
     """
 
     X: NDArray[np.float64]
@@ -70,12 +77,16 @@ class Observations:
     n_imported: int = 0
     failed: NDArray[np.bool_] = None  # type: ignore[assignment]  # As many as there are rows.
     constraints: NDArray[np.float64] = None  # type: ignore[assignment]
+    free: NDArray[np.bool_] = None  # type: ignore[assignment]
+    lengths: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         if self.failed is None:
             object.__setattr__(self, "failed", np.zeros(len(self), dtype=bool))
         if self.constraints is None:
             object.__setattr__(self, "constraints", np.empty((len(self), 0)))
+        if self.free is None:
+            object.__setattr__(self, "free", np.zeros(len(self), dtype=bool))
 
     def __len__(self) -> int:
         return len(self.X)
@@ -127,10 +138,57 @@ class Observations:
 
 @dataclass(frozen=True)
 class Proposal:
-    """The next query: a source and a location in the unit cube, shape (d,)."""
+    """The next query: a source and a location in the unit cube, shape (d,).
+
+    Attributes:
+        source: The source.
+        x: The location.
+        value: The acquisition there, if it is where that is largest; else NaN.
+        model: The models by which it was chosen, if the method can go on with them.
+    """
 
     source: int
     x: NDArray[np.float64]
+    value: float = math.nan
+    model: FittedModel | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Training:
+    """A query that is running and has reached one of its rungs.
+
+    Attributes:
+        trial: The trial's number.
+        x: Its location, shape (d,).
+        reached: The source that it has reached.
+        meant: The source that it is meant for.
+        further: The sources to which it may go on when it has reached that.
+        paid: What it has cost; NaN if unknown.
+        other: The acquisition of the best other query, as far as it is known.
+        before: What of its cost an earlier trial has paid, whose training it continues.
+    """
+
+    trial: int
+    x: NDArray[np.float64]
+    reached: int
+    meant: int
+    further: tuple[int, ...]
+    paid: float
+    other: float
+    before: float = 0.0
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a training goes on.
+
+    Attributes:
+        goes_on_to: The source up to which it goes on; None to stop.
+        index: The acquisition of going on, at the remaining cost; NaN if it was not asked for.
+    """
+
+    goes_on_to: int | None
+    index: float = math.nan
 
 
 @dataclass(frozen=True)
@@ -182,6 +240,8 @@ class FittedModel(Protocol):
 
 class Method(Protocol):
     """A method: a frozen dataclass of constants.
+
+    One that decides whether a training goes on has ``judge`` as well, see :class:`Judge`.
 
     Attributes:
         logarithmic_acquisition: Whether its acquisition is the logarithm of a utility.
@@ -241,4 +301,30 @@ class Method(Protocol):
 
     def recommend(self, observations: Observations, domain: Domain) -> Incumbent | None:
         """Return the best location known, or None without any value."""
+        ...
+
+
+class Judge(Protocol):
+    """A method that decides by its models whether a training goes on."""
+
+    def judge(
+        self, model: Any, observations: Observations, domain: Domain, training: Training
+    ) -> Verdict:
+        """Return whether a training goes on.
+
+        Args:
+            model: The models of its latest proposal in the same study.
+            observations: The trials so far, with what the training has told.
+            domain: The search space.
+            training: The training.
+        """
+        ...
+
+    def resume(self, model: Any, training: Training) -> Verdict:
+        """Return whether a training that was stopped is a better query than all others.
+
+        Args:
+            model: The models of a proposal, which know the training.
+            training: The training.
+        """
         ...

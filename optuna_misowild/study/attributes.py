@@ -5,11 +5,11 @@ trials suggests the same.
 
 User attributes, which people see: ``source_index`` and ``cost``. System attributes, which
 workers exchange: when a trial has begun, the row of the initial design that it has taken, the
-parameters that it will suggest, the name of the attribute that holds its cost, where it is
-another, whether it was imported from another study, and the source index, where the objective has
-a user attribute of that name. All are plain numbers or text. They are checked when they are read:
-anybody who can write to the storage may have written anything there. What trials have cost is in
-:mod:`optuna_misowild.study.costs`.
+rung that its training is meant for, the parameters that it will suggest, the name of the attribute
+that holds its cost, where it is another, whether it was imported from another study, and the
+source index, where the objective has a user attribute of that name. All are plain numbers or text.
+They are checked when they are read: anybody who can write to the storage may have written anything
+there. What trials have cost is in :mod:`optuna_misowild.study.costs`.
 """
 
 from __future__ import annotations
@@ -49,6 +49,8 @@ PREFERRED_CONSTRAINT = "preferred_source"
 
 _SOURCE_KEY = "misowild:source_index"
 _ROW_KEY = "misowild:row"
+RUNG_KEY = "misowild:rung"  # See `study.steps`.
+CONTINUED_KEY = "misowild:continued"  # See `study.continued`.
 TIMED_KEY = "misowild:timed"
 _THINKING_KEY = "misowild:thinking"
 _IMPORTED_KEY = "misowild:imported"
@@ -166,7 +168,7 @@ def _checksum(params: Mapping[str, Any]) -> int:
 def withdraw(study: Study, trial: FrozenTrial) -> None:
     """Take back what a trial has announced, or has inherited from a stale one that it retries."""
     attrs = optuna_private.stored_attrs(study, trial)
-    for key in (_ROW_KEY, f"{_PARAMS_KEY}:0", _THINKING_KEY):
+    for key in (_ROW_KEY, RUNG_KEY, CONTINUED_KEY, f"{_PARAMS_KEY}:0", _THINKING_KEY):
         if attrs.get(key) is not None:
             optuna_private.write_system_attr(study, trial, key, None)
 
@@ -222,6 +224,21 @@ def _row_in(system_attrs: Mapping[str, Any]) -> tuple[int, int] | None:
 
 def _is_integer(value: Any, limit: int) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < limit
+
+
+def is_record_of_rungs(value: Any) -> bool:
+    """Whether a value is what trials record of rungs: a list of steps, none of them negative."""
+    is_list = isinstance(value, (list, tuple)) and len(value) > 0
+    return is_list and all(_is_integer(step, _MAX_ROW) for step in value)
+
+
+def is_record_of_beginning(value: Any) -> bool:
+    """Whether a value is what a trial records that goes on from another: number, step and cost."""
+    if not isinstance(value, (list, tuple)) or len(value) != 3:
+        return False
+    *steps, cost = value
+    is_cost = cost is None or _is_seconds(cost)
+    return is_cost and all(_is_integer(step, _MAX_ROW) for step in steps)
 
 
 def has_begun(trial: FrozenTrial) -> bool:
@@ -339,6 +356,11 @@ def malformed(trial: FrozenTrial) -> str | None:
     wrong = []
     if attrs.get(_ROW_KEY) is not None and row_of(trial) is None:
         wrong.append(_ROW_KEY)
+    if attrs.get(RUNG_KEY) is not None and not is_record_of_rungs(attrs[RUNG_KEY]):
+        wrong.append(RUNG_KEY)
+    continued = attrs.get(CONTINUED_KEY)
+    if continued is not None and not is_record_of_beginning(continued):
+        wrong.append(CONTINUED_KEY)
     # What is half-written is nothing to warn of: another worker may be at it.
     first = attrs.get(f"{_PARAMS_KEY}:0")
     whole = not isinstance(first, str) or first.startswith("1;") or ";" not in first
@@ -385,7 +407,7 @@ def own_constraints(trial: FrozenTrial, source: str) -> dict[str, Any]:
     unnamed = list(unnamed) if isinstance(unnamed, (list, tuple)) else []
     # Where ours has no name it is the last one, see `write_source`.
     index = source_index_of(trial)
-    if index is not None and source in trial.params and not is_named:
+    if index is not None and (source in trial.params or index > 0) and not is_named:
         if unnamed[-1:] == [_violation(index)]:
             unnamed.pop()
     return {**named, CONSTRAINTS_KEY: unnamed} if unnamed else named

@@ -42,15 +42,32 @@ def write_duration_as_cost(study: Study, trial: FrozenTrial, cost_attr: str) -> 
 
     Without the time that the sampler took to suggest it, which tells nothing of the source.
     """
-    seconds = clock.seconds_since_begin(trial)
+    seconds = _seconds_of_objective(trial)
     if seconds is None:
         return
-    thinking = thinking_of(trial)
-    if thinking <= seconds:
-        seconds -= thinking
     # Marked, so that seconds are never mixed with costs that an objective gives in its own unit.
     optuna_private.write_system_attr(study, trial, TIMED_KEY, True)
     optuna_private.write_user_attr(study, trial, cost_attr, seconds)
+
+
+def _seconds_of_objective(trial: FrozenTrial) -> float | None:
+    seconds = clock.seconds_since_begin(trial)
+    if seconds is None:
+        return None
+    thinking = thinking_of(trial)
+    return seconds - thinking if thinking <= seconds else seconds
+
+
+def cost_so_far(trial: FrozenTrial, cost_attr: str) -> tuple[float, bool]:
+    """Return what a running trial has cost, and whether that is its time, in seconds.
+
+    NaN where the objective has set it to what is no cost.
+    """
+    if cost_attr in trial.user_attrs:
+        is_cost = malformed_cost(trial, cost_attr) is None
+        return (float(trial.user_attrs[cost_attr]) if is_cost else math.nan), False
+    seconds = _seconds_of_objective(trial)
+    return (math.nan if seconds is None else seconds), True
 
 
 def write_cost_attr(study: Study, trial: FrozenTrial, cost_attr: str) -> None:

@@ -1,7 +1,8 @@
 """The trials of a study as observations: what the methods learn from.
 
 Each trial is read once (:func:`read`), and then seen over the search space, or without
-locations for the initial design.
+locations for the initial design. It is one observation; a training that reports its values is one
+of each rung that it has reached (:mod:`optuna_misowild.study.readings`).
 """
 
 from __future__ import annotations
@@ -20,9 +21,13 @@ from optuna_misowild.optim.domain import distances
 from optuna_misowild.study import attributes
 from optuna_misowild.study.constraints import constraint_names
 from optuna_misowild.study.costs import costs_of
+from optuna_misowild.study.costs import has_own_unit
+from optuna_misowild.study.readings import Reading
+from optuna_misowild.study.readings import readings_of
 from optuna_misowild.study.space import coordinate
 from optuna_misowild.study.space import domain_of
 from optuna_misowild.study.space import is_within
+from optuna_misowild.study.steps import meant_for
 
 
 if TYPE_CHECKING:
@@ -49,10 +54,11 @@ _SAME_CAUSE = 0.05
 class History:
     """What the trials of a study tell, wherever they lie in the search space.
 
-    Trials that tell nothing are left out, and imported ones come first.
+    An entry for each reading of each trial. Trials that tell nothing are left out, and imported
+    ones come first.
 
     Attributes:
-        trials: The trials, n of them.
+        trials: The trials, n of them; as often as they have readings.
         params: Their parameters, including those that a running one will suggest.
         number: Their numbers, shape (n,).
         source: Their sources, shape (n,); −1 for one that is none of the present ones.
@@ -61,7 +67,8 @@ class History:
         design_row: Row of the initial design that they hold, shape (n,); −1 for none.
         y: Values in the minimised sense, shape (n,), possibly infinite; NaN where there is none.
         cost: Samples of the cost surface, shape (n,); NaN where there is none.
-        running: Whether they are running, shape (n,).
+        free: Whether they came at no cost, with what the trial was meant for, shape (n,).
+        running: Whether they are running, and not there yet, shape (n,).
         imported: Whether they are imported, shape (n,).
         stale: Whether their worker is gone, shape (n,). Such trials tell nothing, unless two of
             them were close to each other: then they count as failed.
@@ -82,6 +89,7 @@ class History:
     design_row: NDArray[np.int_]
     y: NDArray[np.float64]
     cost: NDArray[np.float64]
+    free: NDArray[np.bool_]
     running: NDArray[np.bool_]
     imported: NDArray[np.bool_]
     stale: NDArray[np.bool_]
@@ -103,10 +111,9 @@ class History:
             budget: The total cost that may be spent, or None.
         """
         axes = [(name, dist, coordinate(dist)) for name, dist in space.items()]
-        locations = [
-            _location(axes, params, trial.distributions)
-            for trial, params in zip(self.trials, self.params, strict=True)
-        ]
+        each = {t.number: (t, p) for t, p in zip(self.trials, self.params, strict=True)}
+        known = {n: _location(axes, p, t.distributions) for n, (t, p) in each.items()}
+        locations = [known[trial.number] for trial in self.trials]
         placed = np.array([location is not None for location in locations], dtype=bool)
         X = np.array(
             [[math.nan] * len(axes) if location is None else location for location in locations],
@@ -116,12 +123,14 @@ class History:
         return self._observations(X, self.source, placed, categorical, budget)
 
     def of_design(self, budget: float | None) -> Observations:
-        """Return what the trials tell to the initial design, without locations."""
-        n = len(self.trials)
-        everywhere = np.ones(n, dtype=bool)
-        return self._observations(
-            np.empty((n, 0)), self.design_source, everywhere, np.empty(0, dtype=bool), budget
-        )
+        """Return what the trials tell to the initial design, without locations.
+
+        What came at no cost is left out: it is where longer trainings went, and does not cover
+        the space as the rows of the design do.
+        """
+        X = np.empty((len(self.trials), 0))
+        no_axis = np.empty(0, dtype=bool)
+        return self._observations(X, self.design_source, ~self.free, no_axis, budget)
 
     def _observations(
         self,
@@ -155,6 +164,8 @@ class History:
             # Of the stale ones only those are here that were close to each other.
             failed=self.failed[kept] | self.stale[kept],
             constraints=self.constraints[kept],
+            free=self.free[kept],
+            lengths=self.sources.lengths,
         )
 
 
@@ -185,7 +196,8 @@ def read(
         full_space[sources.name] = sources.distribution
     trials = attributes.imported_first(trials)
     direction = study.direction
-    kept: list[tuple[FrozenTrial, dict[str, Any], int, float]] = []
+    kept: list[tuple[FrozenTrial, dict[str, Any], int, Reading]] = []
+    is_timed = not has_own_unit(trials, cost_attr)
     spent, initial_spent, n_undecided = 0.0, 0.0, 0
     for trial, cost in zip(trials, costs_of(trials, cost_attr), strict=True):
         if trial.number == exclude or trial.state == TrialState.WAITING:
@@ -199,17 +211,16 @@ def read(
         )
         if not attributes.has_no_query(trial):
             params = attributes.params_of(trial, full_space)
-            kept.append((trial, params, -1 if slot is None else slot[1], cost))
+            for reading in _readings(trial, params, sources, cost, cost_attr, is_timed):
+                row = slot[1] if slot is not None and reading.is_query else -1
+                kept.append((trial, params, row, reading))
 
-    def source_index(trial: FrozenTrial, params: dict[str, Any], by_slot: bool) -> int:
-        index = source_of(trial, params, sources, by_slot=by_slot)
+    def by_slot(trial: FrozenTrial, params: dict[str, Any], reading: Reading) -> int:
+        if sources.name in params or sources.are_rungs:
+            return reading.source
+        index = source_of(trial, params, sources, by_slot=True)
         return -1 if index is None else index
 
-    source = [source_index(trial, params, False) for trial, params, *_ in kept]
-    design_source = [
-        index if sources.name in params else source_index(trial, params, True)
-        for index, (trial, params, *_) in zip(source, kept, strict=True)
-    ]
     number = [trial.number for trial, *_ in kept]
     # A running trial may have more to say.
     constraints = [
@@ -217,23 +228,25 @@ def read(
         for t, *_ in kept
     ]
     names, ignored = constraint_names(constraints)
+    sign = -1.0 if direction == StudyDirection.MAXIMIZE else 1.0
+    y = np.array([sign * reading.value for *_, reading in kept], dtype=float)
+    free = np.array([not reading.is_query for *_, reading in kept], dtype=bool)
+    running = np.array([t.state == TrialState.RUNNING for t, *_ in kept], dtype=bool)
     return History(
         trials=[trial for trial, *_ in kept],
         params=[params for _, params, *_ in kept],
         number=np.array(number, dtype=int),
-        source=np.array(source, dtype=int),
-        design_source=np.array(design_source, dtype=int),
-        design_row=np.array([row for *_, row, _ in kept], dtype=int),
-        y=np.array([_value(trial, direction) for trial, *_ in kept], dtype=float),
-        # A pruned or crashed trial has paid for a part only: no sample of the cost surface.
-        cost=np.array(
-            [c if _is_full_evaluation(t, cost_attr) else math.nan for t, *_, c in kept],
-            dtype=float,
-        ),
-        running=np.array([t.state == TrialState.RUNNING for t, *_ in kept], dtype=bool),
+        source=np.array([reading.source for *_, reading in kept], dtype=int),
+        design_source=np.array([by_slot(t, params, r) for t, params, _, r in kept], dtype=int),
+        design_row=np.array([row for _, _, row, _ in kept], dtype=int),
+        y=y,
+        cost=np.array([reading.cost for *_, reading in kept], dtype=float),
+        free=free,
+        running=running & np.isnan(y),
         imported=np.array([attributes.is_imported(t) for t, *_ in kept], dtype=bool),
-        stale=np.array([n in stale for n in number], dtype=bool),
-        failed=np.array([t.state == TrialState.FAIL for t, *_ in kept], dtype=bool),
+        # What it had reported before tells no less.
+        stale=np.array([n in stale for n in number], dtype=bool) & np.isnan(y),
+        failed=np.array([reading.failed for *_, reading in kept], dtype=bool),
         constraints=np.array(
             [[g.get(name, math.nan) for name in names] for g in constraints], dtype=float
         ).reshape(len(kept), len(names)),
@@ -245,10 +258,33 @@ def read(
     )
 
 
+def _readings(
+    trial: FrozenTrial,
+    params: Mapping[str, Any],
+    sources: Sources,
+    cost: float,
+    cost_attr: str,
+    is_timed: bool,
+) -> list[Reading]:
+    """Return what a trial tells of the sources: one reading, or one of each rung."""
+    source = source_of(trial, params, sources, by_slot=False)
+    # A pruned or crashed trial has paid for a part only: no sample of the cost surface.
+    is_full = _is_full_evaluation(trial, cost_attr)
+    if sources.steps and source is not None:
+        is_full &= not sources.are_rungs
+        return readings_of(trial, sources, source, cost, is_full=is_full, is_timed=is_timed)
+    if not is_full:
+        cost = math.nan
+    failed = trial.state == TrialState.FAIL
+    return [Reading(-1 if source is None else source, _value(trial), cost, failed=failed)]
+
+
 def source_of(
     trial: FrozenTrial, params: Mapping[str, Any], sources: Sources, *, by_slot: bool
 ) -> int | None:
     """Return the source index of a trial, or None if its source is none of the present ones."""
+    if sources.are_rungs:
+        return meant_for(trial, sources)
     slot = attributes.row_of(trial) if sources.name not in params else None
     if slot is not None:
         if by_slot or trial.state == TrialState.RUNNING:
@@ -281,10 +317,9 @@ def _location(
     return location if all(map(math.isfinite, location)) else None
 
 
-def _value(trial: FrozenTrial, direction: StudyDirection) -> float:
-    if trial.state != TrialState.COMPLETE or trial.value is None:
-        return math.nan
-    return -trial.value if direction == StudyDirection.MAXIMIZE else trial.value
+def _value(trial: FrozenTrial) -> float:
+    is_complete = trial.state == TrialState.COMPLETE
+    return trial.value if is_complete and trial.value is not None else math.nan
 
 
 def _is_full_evaluation(trial: FrozenTrial, cost_attr: str) -> bool:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from optuna.storages import BaseStorage
     from optuna.study import Study
     from optuna.trial import FrozenTrial
+    from optuna.trial import Trial
 
 
 # Trials.
@@ -34,10 +35,11 @@ def stored_trials(study: Study) -> list[FrozenTrial]:
     return study._storage.get_all_trials(study._study_id, deepcopy=False)
 
 
-def stored_attrs(study: Study, trial: FrozenTrial) -> dict[str, Any]:
+def stored_attrs(study: Study, trial: FrozenTrial | Trial) -> dict[str, Any]:
     """Return the system attributes of a trial as they are now.
 
-    ``FrozenTrial.system_attrs`` are those of the moment at which the trial was read.
+    ``FrozenTrial.system_attrs`` are those of the moment at which the trial was read, and a
+    ``Trial`` has none in public.
     """
     return study._storage.get_trial_system_attrs(trial._trial_id)
 

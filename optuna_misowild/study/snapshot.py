@@ -19,6 +19,7 @@ from optuna_misowild.study.costs import COST_ATTR
 from optuna_misowild.study.observe import History
 from optuna_misowild.study.observe import read
 from optuna_misowild.study.observe import source_of
+from optuna_misowild.study.readings import reached
 from optuna_misowild.study.source_parameter import FIRST
 from optuna_misowild.study.source_parameter import Sources
 from optuna_misowild.study.source_parameter import latest_distribution
@@ -26,6 +27,11 @@ from optuna_misowild.study.source_parameter import sources_of
 from optuna_misowild.study.space import common_space
 from optuna_misowild.study.space import domain_of
 from optuna_misowild.study.stale_trials import stale_trials
+from optuna_misowild.study.steps import check_names
+from optuna_misowild.study.steps import checked_steps
+from optuna_misowild.study.steps import numbered
+from optuna_misowild.study.steps import rung_sources
+from optuna_misowild.study.steps import stops_at_rungs
 
 
 if TYPE_CHECKING:
@@ -57,6 +63,8 @@ class Settings:
         only_preferred: Whether only the preferred source may be queried.
         n_startup_trials: Number of rows of the initial design; None for as many as the number of
             parameters asks for.
+        steps: Steps of ``trial.report`` that are sources, in increasing order; or ``"auto"``.
+        checkpoints: Whether a training can go on where an earlier one was stopped.
 
     Raises:
         TypeError: If an argument has the wrong type.
@@ -70,6 +78,8 @@ class Settings:
     budget: float | None = None
     only_preferred: bool = False
     n_startup_trials: int | None = None
+    steps: tuple[int, ...] | str | None = None
+    checkpoints: bool = False
 
     def __post_init__(self) -> None:
         arguments.text("source", self.source)
@@ -80,10 +90,35 @@ class Settings:
             arguments.number("budget", self.budget, positive=True)
         if self.n_startup_trials is not None:
             arguments.integer("n_startup_trials", self.n_startup_trials, least=1)
+        object.__setattr__(self, "steps", checked_steps(self.steps))
+        if arguments.flag("checkpoints", self.checkpoints) and self.steps is None:
+            raise ValueError("`checkpoints=True` needs `steps`, at which trainings are stopped.")
+        if self.steps is not None:
+            is_given = self.preferred_source is not FIRST
+            preferred = self.preferred_source if is_given else self.steps[-1]
+            check_names(self.steps, preferred, self.query_sources)
 
-    def sources(self, distribution: BaseDistribution | None) -> Sources:
-        """Return the sources that a distribution of the source parameter defines."""
+    def sources(
+        self,
+        distribution: BaseDistribution | None,
+        trials: Sequence[FrozenTrial] = (),
+        *,
+        stops: bool = False,
+    ) -> Sources:
+        """Return the sources: those of a distribution of the source parameter, or the rungs.
+
+        Args:
+            distribution: The distribution; None if no trial has the parameter.
+            trials: The trials so far, which may tell the steps.
+            stops: Whether the study's pruner stops a training at the rung that it is meant for.
+        """
+        if distribution is None and self.steps is not None:
+            return rung_sources(
+                self.source, self.steps, trials, query_steps=self.query_sources, stops=stops
+            )
         sources = sources_of(self.source, distribution, self.preferred_source, self.query_sources)
+        if distribution is not None:
+            sources = numbered(sources, self.steps, trials)
         return replace(sources, queryable=(0,)) if self.only_preferred else sources
 
     @property
@@ -128,17 +163,26 @@ class StudyView:
     def sources(self) -> Sources:
         """The sources, as far as any trial has named them."""
         latest = latest_distribution(self.settings.source, self.trials)
-        return self.settings.sources(self.source_distribution or latest)
+        return self.settings.sources(
+            self.source_distribution or latest, self.trials, stops=stops_at_rungs(self.study)
+        )
 
     @cached_property
     def space(self) -> dict[str, BaseDistribution]:
-        """The parameters that the latest trials share, without the source.
+        """The parameters that the latest trials with a value share, without the source.
 
         Parameters of a single value tell nothing.
         """
+        rungs = self.sources if self.sources.are_rungs else None
+        evaluations = [
+            trial
+            for trial in imported_first(self.trials)
+            if trial.state == TrialState.COMPLETE
+            or (rungs is not None and trial.state.is_finished() and reached(trial, rungs))
+        ]
         return {
             name: distribution
-            for name, distribution in common_space(imported_first(self.trials)).items()
+            for name, distribution in common_space(evaluations).items()
             if name != self.settings.source and not distribution.single()
         }
 

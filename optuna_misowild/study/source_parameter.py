@@ -1,4 +1,4 @@
-"""The categorical parameter that names the sources, and their order: 0 is the preferred one."""
+"""The sources and their order, 0 being the preferred one: choices of a parameter, or steps."""
 
 from __future__ import annotations
 
@@ -45,21 +45,34 @@ class Sources:
         order: Indices of the choices, the preferred one first. Of choices that Optuna cannot
             tell apart, such as 1 and True, only the first is a source.
         queryable: Indices into ``order`` of the sources that may be queried.
+        steps: The step at which ``trial.report`` tells the value of each source, if it does; see
+            :mod:`optuna_misowild.study.steps`. Without a distribution, they are the sources.
     """
 
     name: str
     distribution: CategoricalDistribution | None
     order: tuple[int, ...]
     queryable: tuple[int, ...]
+    steps: tuple[int, ...] = ()
 
     def __len__(self) -> int:
         return len(self.order)
 
     @property
+    def are_rungs(self) -> bool:
+        """Whether they are steps of a training, with no parameter that names them."""
+        return self.distribution is None and len(self.steps) > 0
+
+    @property
+    def lengths(self) -> tuple[float, ...]:
+        """How long a training to each rung is, relative to the last; empty if they are none."""
+        return tuple(step / self.steps[0] for step in self.steps) if self.are_rungs else ()
+
+    @property
     def choices(self) -> tuple[Any, ...]:
-        """The choices, the preferred one first; (None,) for a study without the parameter."""
+        """The choices or rungs, the preferred one first; (None,) if there is but one source."""
         if self.distribution is None:
-            return (None,)
+            return self.steps or (None,)
         return tuple(self.distribution.choices[i] for i in self.order)
 
     def index_of(self, choice: Any) -> int:
@@ -69,7 +82,7 @@ class Sources:
             ValueError: If it is not a choice.
         """
         if self.distribution is None:
-            return 0
+            return self.steps.index(choice) if self.steps else 0
         return self.order.index(choice_index(self.distribution, self._plain_indices, choice))
 
     @cached_property
@@ -81,7 +94,8 @@ class Sources:
     def of_trial(self, params: Mapping[str, Any]) -> int | None:
         """Return the source index of a trial's parameters.
 
-        A trial without the parameter is a full evaluation, of source 0. None means that its
+        A trial without the parameter is a full evaluation, of source 0; that of a rung is told by
+        :func:`~optuna_misowild.study.steps.meant_for`. None means that its
         choice is none of the present ones.
         """
         if self.distribution is None or self.name not in params:

@@ -11,7 +11,6 @@ import numpy as np
 from optuna.distributions import CategoricalDistribution
 from optuna.distributions import FloatDistribution
 from optuna.distributions import IntDistribution
-from optuna.trial import TrialState
 
 from optuna_misowild.optim.domain import Domain
 
@@ -104,7 +103,7 @@ def is_within(distribution: BaseDistribution, value: Any) -> bool:
 
 
 def common_space(trials: Sequence[FrozenTrial]) -> dict[str, BaseDistribution]:
-    """Return the parameters that the latest completed trials share, ordered by name.
+    """Return the parameters that the latest evaluations share, ordered by name.
 
     A parameter belongs to the space, as the latest trial has it, if the last three have it
     with the same range and the earlier ones have it with any, or if it is new: see
@@ -113,9 +112,9 @@ def common_space(trials: Sequence[FrozenTrial]) -> dict[str, BaseDistribution]:
     compare with that was added by hand, tell nothing.
 
     Args:
-        trials: The trials in the order in which they ran.
+        trials: The trials that have a value, in the order in which they ran.
     """
-    completed = [t for t in trials if t.state == TrialState.COMPLETE and t.distributions]
+    completed = [trial for trial in trials if trial.distributions]
     seen = [trial.distributions for trial in completed]
     space = {}
     for name in sorted(seen[-1]) if seen else ():

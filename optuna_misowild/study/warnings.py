@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING
-from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from optuna.distributions import CategoricalDistribution
@@ -25,10 +23,12 @@ from optuna_misowild.study.costs import has_own_unit
 from optuna_misowild.study.costs import malformed_cost
 from optuna_misowild.study.costs import recorded_cost_attr
 from optuna_misowild.study.failures import many_failed
-from optuna_misowild.study.optuna_private import storage_of
+from optuna_misowild.study.memory import PerStudy
 from optuna_misowild.study.snapshot import Settings
 from optuna_misowild.study.source_parameter import FIRST
 from optuna_misowild.study.source_parameter import latest_distribution
+from optuna_misowild.study.steps import recorded_rungs
+from optuna_misowild.study.steps import visit_of
 
 
 if TYPE_CHECKING:
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from collections.abc import Sequence
 
-    from optuna.storages import BaseStorage
     from optuna.study import Study
     from optuna.trial import FrozenTrial
 
@@ -63,20 +62,16 @@ class OncePerStudy:
     """
 
     def __init__(self) -> None:
-        self._said: WeakKeyDictionary[BaseStorage, dict[Hashable, object]] = WeakKeyDictionary()
+        self._said = PerStudy()
 
     def is_said(self, study: Study, topic: Hashable) -> bool:
         """Whether a topic is done with."""
-        return (study.study_name, topic) in self._said.get(storage_of(study), ())
+        return topic in self._said.of(study)
 
     def first(self, study: Study, topic: Hashable) -> bool:
         """Return whether a topic is new, once: not to two threads at the same time either."""
         token = object()
-        said = self._said.setdefault(storage_of(study), {})
-        return said.setdefault((study.study_name, topic), token) is token
-
-    def __reduce__(self) -> Any:
-        return type(self), ()
+        return self._said.of(study).setdefault(topic, token) is token
 
 
 class Warnings:
@@ -115,8 +110,10 @@ class Warnings:
             trials = attributes.all_trials(study)
             self._missing_source(study, trial, trials)
             self._mixed_costs(study, trial, trials)
+            self._no_reports(study, trial)
         elif state == TrialState.PRUNED:
             self._many_pruned(study, trial)
+            self._pruned_without_cost(study, trial)
         elif state == TrialState.FAIL:
             self._many_failed(study, trial)
 
@@ -132,7 +129,7 @@ class Warnings:
         """Warn if no trial has a source parameter, but arguments or the costs tell of one."""
         settings, topic = self._settings, "missing source"
         name, others = settings.source, settings.query_sources
-        if self._once.is_said(study, topic):
+        if settings.steps is not None or self._once.is_said(study, topic):
             return
         if any(name in t.distributions for t in (trial, *trials)):
             return
@@ -201,7 +198,7 @@ class Warnings:
 
     def _many_pruned(self, study: Study, trial: FrozenTrial) -> None:
         """Warn if a good part of the trials of the preferred source is pruned."""
-        if self._once.is_said(study, "pruned"):
+        if self._settings.steps is not None or self._once.is_said(study, "pruned"):
             return
         trials = attributes.all_trials(study)
         sources = self._settings.sources(latest_distribution(self._settings.source, trials))
@@ -224,6 +221,37 @@ class Warnings:
             "`pruner=optuna.pruners.NopPruner()`, since Optuna's default prunes. What ends early, "
             "such as fewer epochs, can be a source of its own.",
         )
+
+    def _pruned_without_cost(self, study: Study, trial: FrozenTrial) -> None:
+        """Warn if what a training has cost is lost, as its objective sets that at the end only."""
+        if self._settings.steps is None or self._once.is_said(study, "pruned without cost"):
+            return
+        cost_attr, trials = self._settings.cost_attr, attributes.all_trials(study)
+        if cost_attr in trial.user_attrs or not has_own_unit(trials, cost_attr):
+            return
+        self._say(
+            study,
+            "pruned without cost",
+            f"Trial {trial.number} was pruned before it has set the user attribute {cost_attr!r}, "
+            "so that its cost is unknown and counts as 0. Let the objective call "
+            f"`trial.set_user_attr({cost_attr!r}, ...)` with its cost so far each time before it "
+            "reports.",
+        )
+
+    def _no_reports(self, study: Study, trial: FrozenTrial) -> None:
+        """Warn if a training that was meant to be short has not been told to stop."""
+        record = recorded_rungs(trial)
+        if record is None or record[0] == max(record) or self._once.is_said(study, "reports"):
+            return
+        step = record[0]
+        if visit_of(trial, step) is None:
+            self._say(
+                study,
+                "reports",
+                f"Trial {trial.number} was meant for step {step}, but went on to its end: its "
+                "objective has not asked there. Let it call `trial.report(value, step)` and "
+                "`trial.should_prune()` at each step, and raise `optuna.TrialPruned` when told.",
+            )
 
     # Failures and constraints.
 

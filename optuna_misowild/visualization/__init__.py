@@ -13,6 +13,7 @@ from optuna_misowild.visualization.cost_history import plot_cost_history
 from optuna_misowild.visualization.cost_model import plot_cost_model
 from optuna_misowild.visualization.discrepancy import plot_discrepancy
 from optuna_misowild.visualization.feasibility import plot_feasibility
+from optuna_misowild.visualization.learning_curves import plot_learning_curves
 from optuna_misowild.visualization.objective_model import plot_objective_model
 from optuna_misowild.visualization.source_usage import plot_source_usage
 from optuna_misowild.visualization.source_worth import plot_source_worth
@@ -25,6 +26,7 @@ __all__ = [
     "plot_cost_model",
     "plot_discrepancy",
     "plot_feasibility",
+    "plot_learning_curves",
     "plot_objective_model",
     "plot_source_usage",
     "plot_source_worth",

@@ -117,6 +117,7 @@ def test_pending_query_keeps_others_away() -> None:
             design_row=np.full(n + 1, -1),
             failed=np.zeros(n + 1, dtype=bool),
             constraints=np.empty((n + 1, 0)),
+            free=np.zeros(n + 1, dtype=bool),
         )
 
 

@@ -20,7 +20,7 @@ def test_what_is_remembered_goes_with_the_storage() -> None:
     assert once.first(other, "topic")
     del study, other
     gc.collect()
-    assert not len(once._said)
+    assert not len(once._said._kept)
 
 
 def test_copies_start_anew() -> None:

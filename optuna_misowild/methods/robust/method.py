@@ -21,6 +21,7 @@ from optuna_misowild.gp.in_order import fit_in_order
 from optuna_misowild.methods import arguments
 from optuna_misowild.methods.base import Incumbent
 from optuna_misowild.methods.base import Proposal
+from optuna_misowild.methods.base import Verdict
 from optuna_misowild.methods.exploration import max_variance_location
 from optuna_misowild.methods.feasibility import fit_feasibility
 from optuna_misowild.methods.feasibility import log_probability
@@ -32,9 +33,12 @@ from optuna_misowild.methods.robust.fit import fit_costs
 from optuna_misowild.methods.robust.fit import fit_single
 from optuna_misowild.methods.robust.fit import log_odds
 from optuna_misowild.methods.robust.fit import pending_cost
+from optuna_misowild.methods.robust.ladder import ladder_pairs
 from optuna_misowild.methods.robust.model import RobustAcquisition
 from optuna_misowild.methods.robust.model import RobustModel
 from optuna_misowild.methods.robust.policy import Policy
+from optuna_misowild.methods.robust.training import beyond
+from optuna_misowild.methods.robust.training import judge
 from optuna_misowild.methods.spending import SpendingLimit
 from optuna_misowild.methods.spending import best_payable
 from optuna_misowild.methods.spending import spending_limit
@@ -51,6 +55,7 @@ if TYPE_CHECKING:
 
     from optuna_misowild.gp.cost import LogCost
     from optuna_misowild.methods.base import Observations
+    from optuna_misowild.methods.base import Training
     from optuna_misowild.optim.domain import Domain
 
 
@@ -88,6 +93,8 @@ class RobustMethod(Policy):
             predict them better than a model of that source alone, or else loses its weight.
         restart_every: Number of values after which the search for hyperparameters of the joint
             model starts from its defaults again.
+        min_probability: A training stops before its rung where it is less probable than this that
+            the preferred source improves on its best value there.
     """
 
     logarithmic_acquisition: ClassVar[bool] = True
@@ -101,11 +108,12 @@ class RobustMethod(Policy):
     n_offsets: int = N_OFFSETS
     n_mixture: int = 6
     restart_every: int = RESTART_EVERY
+    min_probability: float = 0.05
 
     def __post_init__(self) -> None:
         for name in ("max_cost_ratio", "design_cost_share", "max_debt", "stagnation_radius"):
             arguments.number(name, getattr(self, name), positive=True)
-        for name in ("stagnation_tolerance", "min_distance"):
+        for name in ("stagnation_tolerance", "min_distance", "min_probability"):
             arguments.number(name, getattr(self, name), positive=False)
         for name in (
             "n_preferred_rows",
@@ -121,6 +129,8 @@ class RobustMethod(Policy):
 
     def design(self, observations: Observations, n_rows: int) -> list[tuple[int, int]]:
         """Return the (source, row) pairs of the initial design that are still to be queried."""
+        if len(observations.queryable) > 1 and observations.lengths:
+            return ladder_pairs(observations, n_rows)
         return remaining_pairs(
             observations,
             n_rows,
@@ -132,21 +142,31 @@ class RobustMethod(Policy):
 
     def fit(self, observations: Observations, domain: Domain) -> RobustModel:
         """Fit the joint model, GP_1, the costs, and what is feasible."""
+        return self._fit(observations, domain, None)
+
+    def _fit(
+        self, observations: Observations, domain: Domain, like: RobustModel | None
+    ) -> RobustModel:
+        """Fit the models; or give those of earlier observations the new values, which is fast."""
         X, source, y = observations.X, observations.source, observations.y.copy()
         valued = np.flatnonzero(observations.has_value)
         y[valued] = clip_outliers(y[valued], source[valued])
-        joint = fit_in_order(
-            X[valued],
-            source[valued],
-            y[valued],
-            n_sources=observations.n_sources,
-            n_initial=self.n_offsets,
-            restart_every=self.restart_every,
-            categorical=domain.categorical,
-        )
-        feasibility = fit_feasibility(
-            observations, domain, n_initial=self.n_offsets, restart_every=self.restart_every
-        )
+        if like is not None:
+            joint = like.joint.with_data(X[valued], y[valued], source[valued])
+            feasibility = like.feasibility
+        else:
+            joint = fit_in_order(
+                X[valued],
+                source[valued],
+                y[valued],
+                n_sources=observations.n_sources,
+                n_initial=self.n_offsets,
+                restart_every=self.restart_every,
+                categorical=domain.categorical,
+            )
+            feasibility = fit_feasibility(
+                observations, domain, n_initial=self.n_offsets, restart_every=self.restart_every
+            )
         mean = joint.predict_mean(X[valued])
         candidates = self._candidate_rows(observations, domain, feasibility)[valued]
         is_seeking = feasibility is not None and not candidates.any()
@@ -156,7 +176,12 @@ class RobustMethod(Policy):
         first = observations.valued(0)
         best = float(y[first[observations.feasible[first]]].min(initial=np.inf))
         single, odds = None, np.inf
-        if len(first) >= self.n_mixture and best < np.inf:
+        if like is not None:
+            odds = like.log_odds
+            if like.single is not None:
+                zero = np.zeros(len(first), dtype=int)
+                single = like.single.with_data(X[first], y[first], zero)
+        elif len(first) >= self.n_mixture and best < np.inf:
             alone = len(first) == len(valued)
             single = joint if alone else fit_single(X[first], y[first], domain.categorical)
             odds = log_odds(joint, single)
@@ -166,7 +191,7 @@ class RobustMethod(Policy):
         if single is not None:
             single = single.condition(X[unvalued[source[unvalued] == 0]])
 
-        cost = self.fit_costs(observations, domain)
+        cost = self.fit_costs(observations, domain) if like is None else like.cost
         pending = pending_cost(observations, cost)
         return RobustModel(
             joint=joint,
@@ -228,6 +253,19 @@ class RobustMethod(Policy):
     ) -> Proposal:
         """Return the next query; a source that is fixed is respected, the gates give way."""
         model = self.fit(observations, domain)
+        proposal = self._proposal(observations, domain, model, sources, rng=rng, fixed=fixed)
+        return replace(proposal, model=model)
+
+    def _proposal(
+        self,
+        observations: Observations,
+        domain: Domain,
+        model: RobustModel,
+        sources: Sequence[int] | None,
+        *,
+        rng: np.random.Generator,
+        fixed: NDArray[np.float64] | None,
+    ) -> Proposal:
         allowed = self._candidates(observations, sources)
         x = self.redirect(observations, domain, model, allowed, rng=rng, fixed=fixed)
         if x is not None:
@@ -240,6 +278,33 @@ class RobustMethod(Policy):
             if self.must_verify(observations, model, proposal, fixed=fixed):
                 return Proposal(0, model.x_plus)
         return proposal
+
+    def judge(
+        self,
+        model: RobustModel,
+        observations: Observations,
+        domain: Domain,
+        training: Training,
+    ) -> Verdict:
+        """Return whether a training goes on, by the models of an earlier proposal.
+
+        What a gate has asked for, against the acquisition, is trained up to its rung, and so is
+        what was chosen by models of other sources.
+        """
+        is_old = model.joint.n_sources != observations.n_sources
+        is_old |= model.joint.X.shape[1] != domain.d
+        if is_old or np.isnan(training.other) or model.is_seeking:
+            return Verdict(None if training.reached == training.meant else training.meant)
+        own = (observations.trial == training.trial) & observations.pending
+        seen = observations.only(~own)
+        paid = training.paid - training.before
+        seen = replace(seen, spent=seen.spent + (paid if np.isfinite(paid) else 0.0))
+        updated = self._fit(seen, domain, model)
+        return judge(updated, training, min_probability=self.min_probability)
+
+    def resume(self, model: RobustModel, training: Training) -> Verdict:
+        """Return whether a training that was stopped is a better query than all others."""
+        return beyond(model, training)
 
     def recommend(self, observations: Observations, domain: Domain) -> Incumbent | None:
         """Return the best feasible evaluation of the preferred source, else x⁺.
@@ -308,7 +373,7 @@ class RobustMethod(Policy):
         model = replace(model, limit=limit)
         nearest = distances(found.x[None], queried[found.source], domain.categorical)
         if not (nearest < self.min_distance).any():
-            return Proposal(found.source, found.x)
+            return Proposal(found.source, found.x, found.value)
         if 0 in sources and self.can_verify(observations, model, fixed=fixed):
             return Proposal(0, model.x_plus)
         source = sources[0]

@@ -85,12 +85,15 @@ class Policy:
     def is_due(self, observations: Observations, model: RobustModel) -> bool:
         """Whether the preferred source is to be queried: after too many queries elsewhere.
 
-        Too many, or too expensive. The initial design does not count, nor do imported trials.
+        Too many, or too expensive. The initial design does not count, nor do imported trials, nor
+        what came at no cost.
         """
         first = np.flatnonzero(observations.source == 0)
         after = max(first.max(initial=-1) + 1, observations.n_imported)
         elsewhere = np.arange(after, len(observations))
-        elsewhere = elsewhere[observations.design_row[elsewhere] < 0]
+        elsewhere = elsewhere[
+            (observations.design_row[elsewhere] < 0) & ~observations.free[elsewhere]
+        ]
         if len(elsewhere) >= self.max_in_a_row:
             return True
         debt = predicted_costs(observations, model.cost)[elsewhere].sum()

@@ -1,0 +1,156 @@
+"""What a training that reports its values tells of each rung.
+
+A training that was meant for one rung is an observation of all rungs that it has passed, whatever
+became of it. What each trial tells is a list of readings, one for each rung; where there are no
+rungs, it is one reading.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+import math
+from typing import TYPE_CHECKING
+
+from optuna.trial import TrialState
+
+from optuna_misowild.study.continued import beginning_of
+from optuna_misowild.study.steps import meant_for
+from optuna_misowild.study.steps import offset_of
+from optuna_misowild.study.steps import visit_of
+
+
+if TYPE_CHECKING:
+    from optuna.trial import FrozenTrial
+
+    from optuna_misowild.study.source_parameter import Sources
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a trial tells of a source.
+
+    Attributes:
+        source: Index of the source; −1 if it is none of the present ones.
+        value: The value, in the sense of the study; NaN if there is none.
+        cost: What it costs to get there; NaN if that is unknown.
+        is_query: Whether it is what the trial was meant for. The others come at no cost.
+        failed: Whether the trial has failed on the way to it.
+    """
+
+    source: int
+    value: float
+    cost: float
+    is_query: bool = True
+    failed: bool = False
+
+
+def has_diverged(trial: FrozenTrial) -> bool:
+    """Whether the last value that a trial has reported is NaN."""
+    reports = trial.intermediate_values
+    return bool(reports) and math.isnan(reports[max(reports)])
+
+
+def reached(trial: FrozenTrial, sources: Sources) -> dict[int, tuple[int, float]]:
+    """Return the step and the value at which a trial has reached each of the sources.
+
+    That is the first report, from its step on and before that of the next, that is not NaN.
+    """
+    if not sources.steps or not trial.intermediate_values:
+        return {}
+    reports = trial.intermediate_values
+    ascending = sorted(range(len(sources)), key=lambda s: sources.steps[s])
+    ends = [sources.steps[s] for s in ascending[1:]] + [math.inf]
+    before, _ = beginning_of(trial)
+    found = {}
+    for s, end in zip(ascending, ends, strict=True):
+        begin = sources.steps[s]
+        if begin <= before:  # That is what the trial tells that it goes on from.
+            continue
+        step: int | None = begin
+        if math.isnan(reports.get(begin, math.nan)):  # Mostly it is there: no need to search.
+            later = (t for t, v in reports.items() if begin < t < end and not math.isnan(v))
+            step = min(later, default=None)
+        if step is not None:
+            found[s] = step, reports[step]
+    return found
+
+
+def ended_on(trial: FrozenTrial, sources: Sources, *, is_complete: bool) -> int:
+    """Return the rung of a trial that ends: the last one it has reached, else the one meant.
+
+    What a completed trial returns is the value of the last rung; unless it was told to stop, and
+    has returned the value in place of raising ``TrialPruned``.
+    """
+    furthest = min(reached(trial, sources), default=meant_for(trial, sources))
+    if is_complete:
+        visit = visit_of(trial, sources.steps[furthest])
+        return furthest if visit is not None and visit.stops else 0
+    return furthest
+
+
+def readings_of(
+    trial: FrozenTrial,
+    sources: Sources,
+    meant: int,
+    cost: float,
+    *,
+    is_full: bool,
+    is_timed: bool,
+) -> list[Reading]:
+    """Return what a trial tells of each rung that it has reached, and of that it was meant for.
+
+    A completed trial is an observation of the source that it was meant for, or of the last rung;
+    what it has returned is the value. While a trial runs, it has not got to the last rung.
+
+    Args:
+        trial: A trial.
+        sources: The sources, with their steps.
+        meant: The source that it is meant for.
+        cost: What it has cost, NaN if unknown.
+        is_full: Whether that is what it costs to get to the source, though there is no value.
+        is_timed: Whether the costs of the study are seconds.
+
+    Returns:
+        The readings in increasing order of the steps, that of the query last.
+    """
+    is_complete = trial.state == TrialState.COMPLETE
+    before, paid_before = beginning_of(trial)
+    values = reached(trial, sources)
+    if sources.distribution is not None:
+        query = meant
+        limit = sources.steps[query]
+        values = {s: found for s, found in values.items() if sources.steps[s] < limit}
+    elif is_complete:
+        query = ended_on(trial, sources, is_complete=True)
+    else:
+        if trial.state == TrialState.RUNNING:
+            values.pop(0, None)
+        query = min([meant, *values])
+
+    def cost_at(source: int) -> float:
+        visit = visit_of(trial, sources.steps[source])
+        if visit is not None and visit.is_timed == is_timed and not math.isnan(visit.cost):
+            return paid_before + visit.cost
+        step, _ = values[source]  # In proportion to the step.
+        reports = trial.intermediate_values
+        end = max(reports) + offset_of(reports)
+        if is_complete:  # It need not have reported the end.
+            end = max(end, sources.steps[query])
+        begin = max(before, 0)
+        return paid_before + cost * (step + offset_of(reports) - begin) / (end - begin)
+
+    _, value = values.get(query, (0, math.nan))
+    if is_complete and trial.value is not None:
+        last = Reading(query, trial.value, paid_before + cost)
+    elif not math.isnan(value):
+        last = Reading(query, value, cost_at(query))
+    else:
+        has_failed = trial.state == TrialState.FAIL
+        has_failed |= trial.state == TrialState.PRUNED and has_diverged(trial)
+        last = Reading(query, math.nan, cost if is_full else math.nan, failed=has_failed)
+    limit = sources.steps[query]
+    passed = sorted((sources.steps[s], s) for s in values if sources.steps[s] < limit)
+    return [
+        *(Reading(s, values[s][1], cost_at(s), is_query=False) for _, s in passed),
+        last,
+    ]

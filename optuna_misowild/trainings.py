@@ -1,0 +1,134 @@
+"""Trainings between Optuna's trials and a method: those that run, and those that were stopped."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+import math
+from typing import TYPE_CHECKING
+from typing import Any
+
+import numpy as np
+
+from optuna_misowild.methods.base import Training
+from optuna_misowild.methods.base import Verdict
+from optuna_misowild.study.continued import beginning_of
+from optuna_misowild.study.continued import stopped_trainings
+from optuna_misowild.study.continued import write_continued
+from optuna_misowild.study.costs import has_own_unit
+from optuna_misowild.study.readings import ended_on
+from optuna_misowild.study.steps import visit_of
+
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from optuna.study import Study
+    from optuna.trial import FrozenTrial
+
+    from optuna_misowild.methods.base import Method
+    from optuna_misowild.methods.base import Proposal
+    from optuna_misowild.study.snapshot import StudyView
+
+
+def running_training(
+    view: StudyView, trial: FrozenTrial, source: int, paid: float, other: float
+) -> Training:
+    """Return a trial that has reached a source as its method sees it.
+
+    Args:
+        view: What is known of the study.
+        trial: The trial.
+        source: The source.
+        paid: What it has cost.
+        other: The acquisition of the best other query, NaN if unknown.
+    """
+    seen, steps = view.observations, view.sources.steps
+    rows = np.flatnonzero((seen.trial == trial.number) & ~seen.free)
+    meant = int(seen.source[rows[0]]) if len(rows) else 0
+    further = [s for s in view.sources.queryable if steps[s] > steps[meant]]
+    return Training(
+        trial=trial.number,
+        x=seen.X[rows[0]] if len(rows) else np.full(view.domain.d, math.nan),
+        reached=source,
+        meant=meant,
+        further=tuple(further) if view.sources.are_rungs else (),
+        paid=paid,
+        other=other,
+        before=beginning_of(trial)[1],
+    )
+
+
+def judged(method: Method, model: Any, view: StudyView, training: Training) -> Verdict:
+    """Return whether a training goes on, by the models of a suggestion.
+
+    Where there are none, or the method does not decide it, it stops at the rung that it is meant
+    for; so it does where it has no place in the search space.
+    """
+    steps = view.sources.steps
+    if model is None or not hasattr(method, "judge") or np.isnan(training.x).any():
+        is_there = steps[training.reached] >= steps[training.meant]
+        return Verdict(None if is_there else training.meant)
+    verdict: Verdict = method.judge(model, view.observations, view.domain, training)
+    return verdict
+
+
+def resumed(
+    method: Method,
+    view: StudyView,
+    proposal: Proposal,
+    allowed: tuple[int, ...],
+    names: Collection[str],
+) -> tuple[Proposal, FrozenTrial | None]:
+    """Return a proposal and the trial that it goes on from: None, if it begins anew.
+
+    Of the trainings that were stopped, the one that promises most for the rest of its cost, if
+    that is more than the proposal does.
+
+    Args:
+        method: The method.
+        view: What is known of the study.
+        proposal: What the method suggests.
+        allowed: The sources that may be queried.
+        names: The parameters that a training must have.
+    """
+    steps = view.sources.steps
+    if not hasattr(method, "resume") or proposal.model is None or math.isnan(proposal.value):
+        return proposal, None
+    seen, best, earlier = view.observations, proposal, None
+    rows = {int(n): i for i, n in enumerate(seen.trial) if seen.has_value[i]}
+    for trial in stopped_trainings(view.trials):
+        row = rows.get(trial.number)
+        if row is None or not all(name in trial.params for name in names):
+            continue
+        reached = ended_on(trial, view.sources, is_complete=False)
+        training = Training(
+            trial=trial.number,
+            x=seen.X[row],
+            reached=reached,
+            meant=reached,
+            further=tuple(s for s in allowed if steps[s] > steps[reached]),
+            paid=_paid(view, trial),
+            other=best.value,
+        )
+        verdict = method.resume(proposal.model, training)
+        if verdict.goes_on_to is not None:
+            earlier = trial
+            best = replace(proposal, source=verdict.goes_on_to, x=training.x, value=verdict.index)
+    return best, earlier
+
+
+def write_beginning(
+    study: Study, trial: FrozenTrial, view: StudyView, earlier: FrozenTrial
+) -> None:
+    """Record that a trial goes on from an earlier one."""
+    step = view.sources.steps[ended_on(earlier, view.sources, is_complete=False)]
+    write_continued(study, trial, earlier.number, step, _paid(view, earlier))
+
+
+def _paid(view: StudyView, trial: FrozenTrial) -> float:
+    """Return what a training has cost until it stopped, with what it has gone on from."""
+    step = view.sources.steps[ended_on(trial, view.sources, is_complete=False)]
+    visit = visit_of(trial, step)
+    if visit is None or visit.is_timed == has_own_unit(view.trials, view.cost_attr):
+        return math.nan
+    return beginning_of(trial)[1] + visit.cost
