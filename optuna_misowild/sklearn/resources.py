@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 Splits = list[tuple[Any, Any]]
 
 ROWS = "n_samples"
-AUTO_FRACTIONS = (1.0, 0.3, 0.1, 0.03)
+AUTO_FRACTIONS = (1.0, 0.2, 0.05)
 # On fewer rows than this, scores say next to nothing of how parameters rank on all of them.
 _FEWEST_ROWS = 30
 

@@ -38,10 +38,16 @@ if TYPE_CHECKING:
 
 
 COST_ATTR = "cost"
+_CHOOSING_ATTR = "choosing_time"
 # What tells the data of a study from others.
 _DATA_KEY = "misowild:data"
 # The sampler plans anew once what may be spent has changed by more than this part of it.
 _REPLAN = 0.05
+# A source is cheap up to this part of what the preferred one costs, by two comparisons at least.
+_MAX_COST_RATIO = 1.0 / 3.0
+_FEWEST_PAIRS = 2
+# So many of the latest choices tell how long one takes.
+_MOST_CHOOSING = 5
 # Sums of costs are no more exact than this.
 _EXACTNESS = 1e-9
 
@@ -99,9 +105,9 @@ class Trials:
             _DATA_KEY not in study.user_attrs and study.get_trials(deepcopy=False)
         ):
             raise ValueError(
-                f"The study {study.study_name!r} in storage is not of this target and these folds: "
-                "its scores cannot be compared with others. Use another study_name, or the same "
-                "data and a cv that makes the same folds each time."
+                f"The study {study.study_name!r} in storage is of another target or other folds, "
+                "so that its scores cannot be compared with new ones. Use another study_name, or "
+                "the same data and a cv that makes the same folds each time."
             )
         study.set_user_attr(_DATA_KEY, data)
         return cls(study, resource, sources, parameters)
@@ -127,31 +133,64 @@ class Trials:
         Returns:
             What each fold of the preferred source has given.
         """
-        study, of_preferred = self.study, []
-        planned: float | None = None
-        study.sampler = self._sampler(budget, seed)
+        planned, choices = None, None
+        of_preferred: list[dict[str, Any]] = []
         with CostProgressBar(budget) if shows_progress else nullcontext() as bar:
             while True:
-                costs = self._costs_of_preferred()
-                limit = budget
-                if budget is None and costs:
-                    limit = n_iter * float(np.mean(costs))
-                    if planned is None or abs(limit - planned) > _REPLAN * planned:
-                        planned = limit
-                        study.sampler = self._sampler(planned, seed)
-                if budget is None and len(costs) >= n_iter:
-                    break
+                limit = budget or self._limit(n_iter)
                 if limit is not None and self._is_spent(limit):
-                    break
+                    return of_preferred
+                is_as_planned = limit == planned or (
+                    limit and planned and abs(limit - planned) <= _REPLAN * planned
+                )
+                if not is_as_planned or choices != (choices := self._worthwhile()):
+                    planned = limit
+                    self.study.sampler = MisoWildSampler(
+                        source=self.resource, budget=planned, query_sources=choices, seed=seed
+                    )
                 source, folds, trial = self._evaluate(evaluation)
                 if source is self.sources[0]:
                     of_preferred += folds
                 if bar is not None:
-                    bar(study, trial)
-        return of_preferred
+                    bar(self.study, trial)
 
-    def _sampler(self, budget: float | None, seed: int | None) -> MisoWildSampler:
-        return MisoWildSampler(source=self.resource, budget=budget, seed=seed)
+    def _limit(self, n_iter: int) -> float | None:
+        """Return what so many evaluations on the preferred source cost, by the mean so far."""
+        costs = [
+            trial.user_attrs[COST_ATTR]
+            for trial in self._finished()
+            if trial.params[self.resource] == self.sources[0].choice
+        ]
+        return n_iter * float(np.mean(costs)) if costs else None
+
+    def _worthwhile(self) -> list[Any]:
+        """Return the choices of the sources that are cheap, the time of choosing included.
+
+        The sampler compares what sources cost, too, with more care. But where fits are fast, what
+        a choice takes decides, and that is not known while the initial design compares them.
+        """
+        taken = [trial.user_attrs[_CHOOSING_ATTR] for trial in self._finished()]
+        choosing = float(np.median(taken[-_MOST_CHOOSING:])) if taken else 0.0
+        costs: dict[Any, dict[Any, float]] = {source.choice: {} for source in self.sources}
+        for trial in self._finished():
+            at = tuple(trial.params[parameter.name] for parameter in self.parameters.values())
+            evaluating = trial.user_attrs[COST_ATTR] - trial.user_attrs[_CHOOSING_ATTR]
+            costs[trial.params[self.resource]][at] = evaluating + choosing
+
+        def is_cheap(source: Source) -> bool:
+            of_source, of_preferred = costs[source.choice], costs[self.sources[0].choice]
+            both = of_source.keys() & of_preferred.keys()
+            if source is self.sources[0] or len(both) < _FEWEST_PAIRS:
+                return True
+            most = _MAX_COST_RATIO * math.fsum(of_preferred[at] for at in both)
+            return math.fsum(of_source[at] for at in both) <= most
+
+        return [source.choice for source in self.sources if is_cheap(source)]
+
+    def _finished(self) -> list[FrozenTrial]:
+        """Return the trials that have been evaluated."""
+        trials = self.study.get_trials(deepcopy=False)
+        return [t for t in trials if t.state.is_finished() and _CHOOSING_ATTR in t.user_attrs]
 
     def _is_spent(self, limit: float) -> bool:
         return CostBudgetCallback(limit * (1.0 - _EXACTNESS)).is_spent(self.study)
@@ -164,7 +203,7 @@ class Trials:
         choices = CategoricalDistribution(tuple(source.choice for source in self.sources))
         space = {parameter.name: parameter.distribution for parameter in self.parameters.values()}
         trial = self.study.ask({self.resource: choices, **space})
-        cost = time.perf_counter() - start
+        choosing = time.perf_counter() - start
         try:
             source = self._source_of(trial.params)
             folds = evaluation(
@@ -172,8 +211,9 @@ class Trials:
             )
             value = evaluation.value(folds)
             record(trial, folds)
-            cost += math.fsum(fold["fit_time"] + fold["score_time"] for fold in folds)
-            trial.set_user_attr(COST_ATTR, cost)
+            evaluating = math.fsum(fold["fit_time"] + fold["score_time"] for fold in folds)
+            trial.set_user_attr(COST_ATTR, choosing + evaluating)
+            trial.set_user_attr(_CHOOSING_ATTR, choosing)
         except BaseException:  # Also what the user stops: no trial is to look as if it ran on.
             self.study.tell(trial, state=TrialState.FAIL)
             raise
@@ -192,16 +232,6 @@ class Trials:
             name: parameter.decode(params[parameter.name])
             for name, parameter in self.parameters.items()
         }
-
-    def _costs_of_preferred(self) -> list[float]:
-        choice = self.sources[0].choice
-        return [
-            trial.user_attrs[COST_ATTR]
-            for trial in self.study.get_trials(deepcopy=False)
-            if trial.state.is_finished()
-            and trial.params.get(self.resource) == choice
-            and COST_ATTR in trial.user_attrs
-        ]
 
     def rows(self, n_splits: int) -> list[Row]:
         """Return the evaluations, with those of earlier searches.
