@@ -1,4 +1,4 @@
-"""``MisoWildSearchCV`` against scikit-learn's and Optuna's searches, for the same processor seconds.
+"""``MisoWildSearchCV`` and scikit-learn's and Optuna's searches, for the same processor time.
 
     python -m examples.benchmarks.sklearn_search --seeds 5 --output results/sklearn.csv
 
@@ -136,7 +136,12 @@ def _halving(task: Task, seed: int, n: Any, least: str) -> tuple[Any, float, int
         refit=False,
         random_state=seed,
     ).fit(task.X, task.y)
-    return search.best_params_, np.nan, len(search.cv_results_["params"]), f"{search.n_candidates_}"
+    return (
+        search.best_params_,
+        np.nan,
+        len(search.cv_results_["params"]),
+        f"{search.n_candidates_}",
+    )
 
 
 def optuna_search(task: Task, seed: int, clock: Clock) -> tuple[Any, float, int, str]:

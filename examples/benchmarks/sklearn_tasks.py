@@ -10,7 +10,6 @@ import numpy as np
 from scipy.stats import loguniform
 from scipy.stats import randint
 from scipy.stats import uniform
-from sklearn.datasets import load_breast_cancer
 from sklearn.datasets import load_digits
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.ensemble import RandomForestClassifier

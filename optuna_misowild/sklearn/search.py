@@ -172,7 +172,7 @@ class MisoWildSearchCV(BaseSearchCV):  # type: ignore[misc]
         scorer, _ = self._get_scorers()
         is_multimetric = isinstance(self.scoring, (list, tuple, set, dict))
         if is_multimetric:
-            check_metric(self.refit, scorer)
+            check_metric(self.refit, getattr(scorer, "_scorers", ()))
         X, y = indexable(X, y)
         params = check_fit_params(X, params=params)
         routed = self._get_routed_params_for_fit(params)

@@ -14,9 +14,7 @@ from optuna_misowild.sklearn import MisoWildSearchCV
 
 
 SEARCHES = [
-    MisoWildSearchCV(
-        estimator, distributions, n_iter=1, cv=2, random_state=0, error_score="raise"
-    )
+    MisoWildSearchCV(estimator, distributions, n_iter=1, cv=2, random_state=0, error_score="raise")
     for estimator, distributions in [
         (LogisticRegression(), {"C": loguniform(0.1, 10.0)}),
         (Ridge(), {"alpha": loguniform(0.1, 10.0)}),

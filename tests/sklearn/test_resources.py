@@ -33,7 +33,7 @@ def make(
     cv = KFold(3, shuffle=True, random_state=0) if groups is None else GroupKFold(3)
     splits = list(cv.split(np.zeros(n_samples), None, groups))
     return sources_of(
-        estimator or LogisticRegression(),
+        LogisticRegression() if estimator is None else estimator,
         resource,
         fractions,
         y=y,
@@ -75,13 +75,9 @@ def test_any_target_is_cut(estimator: Any, y: Any) -> None:
 
 def test_no_group_is_split() -> None:
     sources = make(groups=GROUPS)
-    for train, _ in sources[1].splits:
-        left_out = np.setdiff1d(sources[0].splits[0][0], train)
-        assert len(train)
-        inside = set(GROUPS[train])
-        in_fold = next(t for t, _ in sources[0].splits if set(train) <= set(t))
-        left_out = np.setdiff1d(in_fold, train)
-        assert not inside & set(GROUPS[left_out])
+    for (whole, _), (part, _) in zip(sources[0].splits, sources[1].splits, strict=True):
+        left_out = np.setdiff1d(whole, part)
+        assert not set(GROUPS[part]) & set(GROUPS[left_out])
 
 
 @pytest.mark.parametrize(("n", "choices"), [(40, 1), (300, 2), (2000, 3)])
