@@ -60,6 +60,13 @@ def test_what_a_constraint_forbids_is_not_recommended() -> None:
     assert re.search(r"^Trials that got too hot: [1-9]", output, re.MULTILINE)
 
 
+def test_a_search_of_scikit_learn_finds_what_is_right_on_other_rows() -> None:
+    output = run("sklearn_search.py", "--short")
+    scores = r"^Accuracy: (\S+) in cross-validation, (\S+) on other rows$"
+    ((found, elsewhere),) = re.findall(scores, output, re.MULTILINE)
+    assert float(found) > 0.9 and float(elsewhere) > 0.9
+
+
 def test_what_last_month_told_has_a_verdict() -> None:
     output = run("last_month.py", "--short")
     assert re.search(

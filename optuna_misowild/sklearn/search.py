@@ -9,6 +9,7 @@ from numbers import Real
 import time
 from typing import TYPE_CHECKING
 from typing import Any
+import warnings
 
 import numpy as np
 from optuna.storages import BaseStorage
@@ -34,6 +35,7 @@ from optuna_misowild.sklearn.sklearn_private import check_fit_params
 from optuna_misowild.sklearn.sklearn_private import fit_context
 from optuna_misowild.sklearn.sklearn_private import n_rows
 from optuna_misowild.sklearn.sklearn_private import report_failures
+from optuna_misowild.sklearn.sklearn_private import safe_indexing
 from optuna_misowild.sklearn.trials import Trials
 
 
@@ -43,6 +45,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from optuna_misowild.sklearn.resources import Splits
+
+
+_N_DIGESTED = 100
+# What is the best of fewer evaluations is a matter of luck.
+_FEWEST = 3
 
 
 class MisoWildSearchCV(BaseSearchCV):  # type: ignore[misc]
@@ -204,8 +211,7 @@ class MisoWildSearchCV(BaseSearchCV):  # type: ignore[misc]
             resource=self.resource,
             sources=sources,
             parameters=parameters,
-            data=_digest(y, splits),
-            is_quiet=not self.verbose,
+            data=_digest(X, y, splits),
         )
         self.study_ = trials.study
         with Parallel(n_jobs=self.n_jobs, pre_dispatch=self.pre_dispatch) as parallel:
@@ -248,6 +254,15 @@ class MisoWildSearchCV(BaseSearchCV):  # type: ignore[misc]
             self._format_results,
             error_score=float(error_score),
         )
+        if self.budget is not None and len(where) < _FEWEST:
+            warnings.warn(
+                f"The budget of {self.budget:g} s was spent after {len(where)} of the evaluations "
+                "on all of the resource, which cost "
+                f"{preferred['cost'].mean():.2g} s each: the best is little more than a random "
+                "one. Raise the budget.",
+                UserWarning,
+                stacklevel=4,
+            )
         self.cv_results_ = everything
         self.multimetric_ = is_multimetric or "mean_test_score" not in everything
         metric = self.refit if self.multimetric_ else "score"
@@ -278,12 +293,18 @@ def _seed(random_state: Any) -> int | None:
     return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
 
 
-def _digest(y: Any, splits: Splits) -> str:
-    """Return what tells these data and folds from others: a study is of one of them only."""
+def _digest(X: Any, y: Any, splits: Splits) -> str:
+    """Return what tells these data and folds from others: a study is of one of them only.
+
+    Of the data, rows all over them, as values: they are the same whatever holds them.
+    """
     digest = hashlib.sha256()
     for rows in (rows for split in splits for rows in split):
         digest.update(np.asarray(rows, dtype=np.int64).tobytes())
-    if y is not None:
-        target = y.toarray() if hasattr(y, "toarray") else np.asarray(y)
-        digest.update(repr(target.tolist()).encode())
+    some = np.unique(np.linspace(0, n_rows(X) - 1, _N_DIGESTED).astype(int))
+    for data in (X, y):
+        if data is not None:
+            part = safe_indexing(data, some)
+            values = part.toarray() if hasattr(part, "toarray") else np.asarray(part)
+            digest.update(repr(values.tolist()).encode())
     return digest.hexdigest()

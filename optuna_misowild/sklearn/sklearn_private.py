@@ -12,6 +12,7 @@ from sklearn.model_selection._validation import _insert_error_scores as insert_e
 from sklearn.model_selection._validation import (
     _warn_or_raise_about_fit_failures as report_failures,
 )
+from sklearn.utils import _safe_indexing as safe_indexing
 from sklearn.utils._param_validation import Interval
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import _check_method_params as check_fit_params
@@ -29,6 +30,7 @@ __all__ = [
     "insert_error_scores",
     "n_rows",
     "report_failures",
+    "safe_indexing",
 ]
 
 SEARCH_CONSTRAINTS = BaseSearchCV.__dict__["_parameter_constraints"]

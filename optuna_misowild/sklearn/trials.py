@@ -78,7 +78,6 @@ class Trials:
         sources: Sequence[Source],
         parameters: Mapping[str, Parameter],
         data: str,
-        is_quiet: bool,
     ) -> Trials:
         """Create the study, or load it if the storage has one of that name.
 
@@ -89,12 +88,11 @@ class Trials:
             sources: See :class:`Trials`.
             parameters: See :class:`Trials`.
             data: What tells these data and folds from others.
-            is_quiet: Whether Optuna is not to say that it creates a study.
 
         Raises:
             ValueError: If the stored study is one of other data.
         """
-        with _quiet() if is_quiet else nullcontext():
+        with _quiet():
             study = optuna.create_study(
                 storage=storage,
                 study_name=study_name,
@@ -105,7 +103,7 @@ class Trials:
             _DATA_KEY not in study.user_attrs and study.get_trials(deepcopy=False)
         ):
             raise ValueError(
-                f"The study {study.study_name!r} in storage is of another target or other folds, "
+                f"The study {study.study_name!r} in storage is of other data or other folds, "
                 "so that its scores cannot be compared with new ones. Use another study_name, or "
                 "the same data and a cv that makes the same folds each time."
             )

@@ -31,13 +31,14 @@ def test_a_search_of_the_same_name_goes_on() -> None:
 def test_scores_of_other_data_are_not_compared() -> None:
     stored = {"storage": InMemoryStorage(), "study_name": "a", "n_iter": 1}
     search(**stored).fit(X, Y)
-    with pytest.raises(ValueError, match="'a' in storage is of another target or other folds"):
+    with pytest.raises(ValueError, match="'a' in storage is of other data or other folds"):
         search(**stored).fit(X, 1 - Y)
     with pytest.raises(ValueError, match="'a' in storage"):
         search(**{**stored, "cv": 3}).fit(X, Y)
 
 
 def test_a_nested_search_needs_a_study_for_every_outer_fold(tmp_path: Path) -> None:
+    """The outer folds have the same targets here, in the same order."""
     nested = search(storage=f"sqlite:///{tmp_path / 'search.db'}", n_iter=1)
     assert np.isfinite(cross_val_score(nested, X, Y, cv=2, error_score="raise")).all()
     nested.set_params(study_name="a")

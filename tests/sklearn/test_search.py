@@ -273,6 +273,11 @@ def test_wrong_arguments_are_refused_in_fit(
         search(**settings).fit(X, Y)
 
 
+def test_too_small_a_budget_is_told() -> None:
+    with pytest.warns(UserWarning, match="budget of 1e-06 s was spent after 1 of the evaluations"):
+        search(budget=1e-6).fit(X, Y)
+
+
 def test_a_scorer_of_one_metric() -> None:
     found = search(scoring=make_scorer(accuracy_score), n_iter=1).fit(X, Y)
     assert found.score(X, Y) == 0.5
