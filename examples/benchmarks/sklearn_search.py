@@ -214,7 +214,15 @@ def main() -> None:
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=10.0, help="of the processor, per run")
     parser.add_argument("--output", type=Path, default=Path("results/sklearn.csv"))
+    parser.add_argument("--report", action="store_true", help="run nothing")
     arguments = parser.parse_args()
+    if not arguments.report:
+        run_all(arguments)
+    print(report(read(arguments.output)))
+
+
+def run_all(arguments: argparse.Namespace) -> None:
+    """Run what is not in the output yet, seed by seed."""
     warnings.simplefilter("ignore", ConvergenceWarning)
     warnings.simplefilter("ignore", UserWarning)
     warnings.simplefilter("ignore", FutureWarning)
@@ -235,6 +243,43 @@ def main() -> None:
                         writer.writerow(row)
                         file.flush()
                         print(row, flush=True)
+
+
+def report(rows: list[dict[str, str]]) -> str:
+    """Return the table in Markdown: the mean over seeds, and what it differs by from ours.
+
+    Tasks come in the order of what the best of the other tools has more than ours in
+    cross-validation, so losses first.
+    """
+    tools = [tool for tool in TOOLS if any(row["tool"] == tool for row in rows)]
+    scores = {(row["task"], row["tool"], row["seed"]): row for row in rows}
+    lines = {}
+    for task in {row["task"] for row in rows}:
+        cells, losses = [], []
+        for tool in tools:
+            of_tool = [row for (t, name, _), row in scores.items() if (t, name) == (task, tool)]
+            of_ours = [scores.get((task, tools[0], row["seed"])) for row in of_tool]
+            pairs = [(row, ours) for row, ours in zip(of_tool, of_ours, strict=True) if ours]
+            if not pairs:
+                cells.append("")
+                continue
+            cv, test, seconds = (
+                np.mean([float(row[name]) for row, _ in pairs])
+                for name in ("cv", "test", "seconds")
+            )
+            cell = f"{cv:.4f}, {test:.4f}, {seconds:.0f} s"
+            if tool != tools[0]:
+                by_seed = [float(row["cv"]) - float(ours["cv"]) for row, ours in pairs]
+                losses.append(np.mean(by_seed))
+                n_better = sum(difference < 0.0 for difference in by_seed)
+                cell += (
+                    f"; {np.mean(by_seed):+.4f} ± {np.std(by_seed):.4f}, {n_better}/{len(by_seed)}"
+                )
+            cells.append(cell)
+        lines[task] = max(losses, default=0.0), f"| {task} | {' | '.join(cells)} |"
+    header = f"| task | {' | '.join(tools)} |\n|{'---|' * (len(tools) + 1)}"
+    ordered = sorted(lines.values(), key=lambda line: -line[0])
+    return "\n".join([header, *(line for _, line in ordered)])
 
 
 def read(path: Path) -> list[dict[str, str]]:

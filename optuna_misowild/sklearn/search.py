@@ -66,11 +66,12 @@ class MisoWildSearchCV(BaseSearchCV):  # type: ignore[misc]
             frozen ones or Optuna's.
         resource: What an evaluation can use less of: ``"n_samples"``, the rows that are fitted, or
             the name of an integer parameter of the estimator, such as ``"n_estimators"``. Its
-            value in the estimator is then the most, and what the result has.
+            value in the estimator is then the most, and what the result has. Every evaluation
+            fits anew.
         fractions: Parts of the resource that an evaluation can use, 1 among them. Smaller parts of
             the rows lie inside the larger ones; each has its share of every class or range of the
             target, and splits no group. All rows that a fold leaves out are scored. ``"auto"`` are
-            1, 0.3, 0.1 and 0.03, without parts of less than 30 rows.
+            1, 0.2 and 0.05, without parts of less than 30 rows.
         budget: Seconds that all evaluations together may cost: fits and scores of all folds, and
             choosing the parameters. None: see ``n_iter``.
         n_iter: Without a ``budget``, the evaluations may cost as much as so many on all rows, by
