@@ -25,8 +25,9 @@ PAGES = sorted((ROOT / "docs").glob("*.md"))
 
 
 def blocks(page: Path) -> list[str]:
-    """Return the fenced blocks of Python in a page."""
-    return re.findall(r"^```python\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+    """Return the fenced blocks of Python in a page, with seconds of a search where it has many."""
+    text = page.read_text().replace("    budget=20,\n", "    budget=1,\n")
+    return re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
 
 
 def simulate(x: float, y: float, grid: str) -> float:
@@ -89,6 +90,8 @@ def test_the_readme(namespace: dict[str, Any]) -> None:
 def test_the_documentation(page: Path, namespace: dict[str, Any]) -> None:
     run(ROOT / "docs" / "index.md", namespace, with_failures=True)
     if page.stem != "index":
+        if page.stem == "sklearn":
+            pytest.importorskip("plotly")
         run(page, namespace, with_failures=True)
     states = {trial.state for trial in namespace["study"].trials if trial.params}
     assert states == {TrialState.COMPLETE}

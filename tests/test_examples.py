@@ -96,6 +96,13 @@ def test_checkpoints_are_found_when_the_study_is_resumed(tmp_path: Path) -> None
     assert list(tmp_path.glob("*.pickle"))
 
 
+def test_a_search_of_scikit_learn_finds_what_is_right_on_other_rows() -> None:
+    output = run("sklearn_search.py", "--short")
+    scores = r"^Accuracy: (\S+) in cross-validation, (\S+) on other rows$"
+    ((found, elsewhere),) = re.findall(scores, output, re.MULTILINE)
+    assert float(found) > 0.9 and float(elsewhere) > 0.9
+
+
 def test_the_quickstart_is_the_same_at_every_run() -> None:
     outputs = [run("quickstart.py", "--short", "--n-trials", "12") for _ in range(2)]
     first, second = (re.sub(r"^Seconds: .*$", "", o, flags=re.MULTILINE) for o in outputs)

@@ -1,0 +1,105 @@
+"""One evaluation: the estimator with some parameters, fitted and scored on every fold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+import math
+from typing import TYPE_CHECKING
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils.parallel import delayed
+
+from optuna_misowild.sklearn.sklearn_private import fit_and_score
+from optuna_misowild.sklearn.sklearn_private import insert_error_scores
+
+
+if TYPE_CHECKING:
+    from collections.abc import Container
+    from collections.abc import Sequence
+
+    from optuna_misowild.sklearn.resources import Source
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Fits and scores an estimator on the folds of a source.
+
+    Attributes:
+        estimator: The estimator, which is cloned.
+        X: All rows.
+        y: Their target, or None.
+        scorer: A scorer, or several as scikit-learn's searches have them.
+        metric: Name of the score that is optimised, if there are several.
+        parallel: What runs the folds.
+        settings: Further arguments of scikit-learn's evaluation of one fold.
+        error_score: Score of a fold whose fit fails, or ``"raise"``.
+    """
+
+    estimator: Any
+    X: Any
+    y: Any
+    scorer: Any
+    metric: Any
+    parallel: Any
+    settings: dict[str, Any]
+    error_score: float | str
+
+    def __call__(
+        self, source: Source, params: dict[str, Any], *, is_preferred: bool
+    ) -> list[dict[str, Any]]:
+        """Return times, scores and errors of each fold.
+
+        A fit that fails on less than the preferred source never raises.
+        """
+        error_score = self.error_score
+        if error_score == "raise" and not is_preferred:
+            error_score = math.nan
+        n_splits = len(source.splits)
+        folds = self.parallel(
+            delayed(fit_and_score)(
+                clone(self.estimator),
+                self.X,
+                self.y,
+                scorer=self.scorer,
+                train=train,
+                test=test,
+                parameters={**params, **source.params},
+                split_progress=(split, n_splits),
+                error_score=error_score,
+                return_times=True,
+                **self.settings,
+            )
+            for split, (train, test) in enumerate(source.splits)
+        )
+        insert_error_scores(folds, error_score)
+        return list(folds)
+
+    def value(self, folds: Sequence[dict[str, Any]]) -> float:
+        """Return the mean score that is optimised; NaN if a fit or a score has failed."""
+        if any(fold["fit_error"] is not None for fold in folds):
+            return math.nan
+        scores = [fold["test_scores"] for fold in folds]
+        if isinstance(scores[0], dict):
+            check_metric(self.metric, scores[0])
+            scores = [score[self.metric] for score in scores]
+        mean = float(np.mean(scores))
+        return mean if math.isfinite(mean) else math.nan
+
+
+def check_metric(refit: Any, metrics: Container[str]) -> None:
+    """Refuse several metrics of which none is named to be optimised.
+
+    Args:
+        refit: The search's argument.
+        metrics: The names of the metrics.
+
+    Raises:
+        ValueError: If it is not the name of one of them.
+    """
+    if not isinstance(refit, str) or refit not in metrics:
+        raise ValueError(
+            "For multi-metric scoring, the parameter refit must be set to a scorer key: that "
+            f"metric is optimised. {refit!r} was passed."
+        )
