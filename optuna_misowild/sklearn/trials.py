@@ -41,13 +41,10 @@ COST_ATTR = "cost"
 _CHOOSING_ATTR = "choosing_time"
 # What tells the data of a study from others.
 _DATA_KEY = "misowild:data"
-# Rows of the initial design: more evaluations on the preferred source come after it only.
-_N_ROWS = 5
 # The sampler plans anew once what may be spent has changed by more than this part of it.
 _REPLAN = 0.05
-# A source is cheap up to this part of what the preferred one costs, by two comparisons at least.
+# A source is cheap up to this part of what the preferred one costs where both were evaluated.
 _MAX_COST_RATIO = 1.0 / 3.0
-_FEWEST_PAIRS = 2
 # So many of the latest choices tell how long one takes.
 _MOST_CHOOSING = 5
 # Sums of costs are no more exact than this.
@@ -133,6 +130,9 @@ class Trials:
         Returns:
             What each fold of the preferred source has given.
         """
+        if not self.study.get_trials(deepcopy=False):
+            # Something to refit is there from the first evaluation on, and its cost is known.
+            self.study.enqueue_trial({self.resource: self.sources[0].choice})
         plan: tuple[float | None, list[Any]] | None = None
         of_preferred: list[dict[str, Any]] = []
         with CostProgressBar(budget) if shows_progress else nullcontext() as bar:
@@ -145,7 +145,6 @@ class Trials:
                         source=self.resource,
                         budget=plan[0],
                         query_sources=plan[1],
-                        n_startup_trials=_N_ROWS,
                         seed=seed,
                     )
                 source, folds, trial = self._evaluate(evaluation)
@@ -164,15 +163,22 @@ class Trials:
     ) -> tuple[float | None, list[Any]]:
         """Return the sampler's budget and its sources.
 
-        It has no budget while its initial design, which needs none, may not be over. Later a
-        limit that has hardly changed is what it was: a new sampler says its warnings once more.
+        It has no budget during its initial design, which needs none. Later a limit that has
+        hardly changed is what it was: a new sampler says its warnings once more.
         """
         planned = plan[0] if plan is not None else None
-        if limit is None or len(self._costs_of_preferred()) <= _N_ROWS:
+        if limit is None or self._is_designing():
             planned = None
         elif planned is None or abs(limit - planned) > _REPLAN * planned:
             planned = limit
         return planned, self.worthwhile()
+
+    def _is_designing(self) -> bool:
+        sampler = self.study.sampler
+        if not isinstance(sampler, MisoWildSampler):
+            return True
+        view = sampler.view(self.study)
+        return bool(sampler.method.design(view.design_observations, view.n_rows))
 
     def _costs_of_preferred(self) -> list[float]:
         choice = self.sources[0].choice
@@ -196,7 +202,7 @@ class Trials:
         def is_cheap(source: Source) -> bool:
             of_source, of_preferred = costs[source.choice], costs[self.sources[0].choice]
             both = of_source.keys() & of_preferred.keys()
-            if source is self.sources[0] or len(both) < _FEWEST_PAIRS:
+            if source is self.sources[0] or not both:
                 return True
             most = _MAX_COST_RATIO * math.fsum(of_preferred[at] for at in both)
             return math.fsum(of_source[at] for at in both) <= most

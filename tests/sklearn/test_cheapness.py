@@ -46,9 +46,10 @@ def worthwhile(*evaluations: tuple[str, float, float, float]) -> list[str]:
 PAIRS = [("100%", 0.1, 1.0, 0.0), ("100%", 0.2, 9.0, 0.0), ("20%", 0.1, 0.2, 0.0)]
 
 
-def test_two_comparisons_are_needed() -> None:
+def test_sources_are_compared_where_both_were_evaluated() -> None:
     assert worthwhile() == ["100%", "20%"]
-    assert worthwhile(*PAIRS[:2], ("20%", 0.1, 5.0, 0.0)) == ["100%", "20%"]
+    assert worthwhile(*PAIRS[:2], ("20%", 0.3, 5.0, 0.0)) == ["100%", "20%"]
+    assert worthwhile(*PAIRS[:2], ("20%", 0.1, 5.0, 0.0)) == ["100%"]
     assert worthwhile(*PAIRS, ("20%", 0.3, 99.0, 0.0)) == ["100%", "20%"]
     assert worthwhile(*PAIRS, ("20%", 0.2, 3.0, 0.0)) == ["100%", "20%"]
     assert worthwhile(*PAIRS, ("20%", 0.2, 3.2, 0.0)) == ["100%"]
