@@ -246,40 +246,47 @@ def run_all(arguments: argparse.Namespace) -> None:
 
 
 def report(rows: list[dict[str, str]]) -> str:
-    """Return the table in Markdown: the mean over seeds, and what it differs by from ours.
+    """Return the table in Markdown: means over seeds, and differences to ours at the same seeds.
 
     Tasks come in the order of what the best of the other tools has more than ours in
     cross-validation, so losses first.
     """
-    tools = [tool for tool in TOOLS if any(row["tool"] == tool for row in rows)]
-    scores = {(row["task"], row["tool"], row["seed"]): row for row in rows}
-    lines = {}
-    for task in {row["task"] for row in rows}:
-        cells, losses = [], []
-        for tool in tools:
-            of_tool = [row for (t, name, _), row in scores.items() if (t, name) == (task, tool)]
-            of_ours = [scores.get((task, tools[0], row["seed"])) for row in of_tool]
-            pairs = [(row, ours) for row, ours in zip(of_tool, of_ours, strict=True) if ours]
+    found = {(row["task"], row["tool"], row["seed"]): row for row in rows}
+    ours = next(iter(TOOLS))
+    tasks = []
+    for task in TASKS:
+        lines, losses = [], [0.0]
+        for tool in TOOLS:
+            seeds = [s for t, name, s in found if (t, name) == (task, tool)]
+            pairs = [
+                [found[task, name, seed] for name in (tool, ours)]
+                for seed in seeds
+                if (task, ours, seed) in found
+            ]
             if not pairs:
-                cells.append("")
                 continue
             cv, test, seconds = (
-                np.mean([float(row[name]) for row, _ in pairs])
+                np.array([[float(row[name]) for row in pair] for pair in pairs])
                 for name in ("cv", "test", "seconds")
             )
-            cell = f"{cv:.4f}, {test:.4f}, {seconds:.0f} s"
-            if tool != tools[0]:
-                by_seed = [float(row["cv"]) - float(ours["cv"]) for row, ours in pairs]
-                losses.append(np.mean(by_seed))
-                n_better = sum(difference < 0.0 for difference in by_seed)
-                cell += (
-                    f"; {np.mean(by_seed):+.4f} ± {np.std(by_seed):.4f}, {n_better}/{len(by_seed)}"
-                )
-            cells.append(cell)
-        lines[task] = max(losses, default=0.0), f"| {task} | {' | '.join(cells)} |"
-    header = f"| task | {' | '.join(tools)} |\n|{'---|' * (len(tools) + 1)}"
-    ordered = sorted(lines.values(), key=lambda line: -line[0])
-    return "\n".join([header, *(line for _, line in ordered)])
+            line = f"| {task} | {tool} | {seconds[:, 0].mean():.0f}"
+            line += f" | {cv[:, 0].mean():.4f} ± {cv[:, 0].std():.4f} | {test[:, 0].mean():.4f} |"
+            if tool != ours:
+                more = cv[:, 0] - cv[:, 1]
+                losses.append(more.mean())
+                n_better = int((more < 0.0).sum())
+                line += f" {more.mean():+.4f} ± {more.std():.4f} | {n_better} of {len(more)}"
+                line += f" | {(test[:, 0] - test[:, 1]).mean():+.4f} |"
+            else:
+                line += " | | |"
+            lines.append(line)
+        tasks.append((max(losses), lines))
+    header = (
+        "| task | tool | seconds | CV | test | CV, more than ours | ours better | test, more |\n"
+        "|---|---|---|---|---|---|---|---|"
+    )
+    ordered = sorted(tasks, key=lambda task: -task[0])
+    return "\n".join([header, *(line for _, lines in ordered for line in lines)])
 
 
 def read(path: Path) -> list[dict[str, str]]:
