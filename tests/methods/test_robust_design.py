@@ -134,6 +134,12 @@ def test_the_preferred_source_is_queried_at_every_row_if_no_other_seems_cheap(
     assert [pair for pair in wanted if pair[0] == 0] == ([] if cheap else [(0, 3), (0, 4)])
 
 
+def test_the_lowest_mean_cost_may_be_that_of_a_source_which_is_not_cheap() -> None:
+    # At the same row the second costs half of the preferred one, and at another next to nothing.
+    rows = [(0, 0, 1.0), (1, 0, 0.5), (1, 1, 0.01), (2, 0, 0.3)]
+    assert pairs(design_of(rows)) == [(2, row) for row in range(1, 5)]
+
+
 def test_design_with_failed_trials() -> None:
     # Another source that fails at once does not hold up the preferred one, and is tried again.
     assert pairs(design_of([(1, 0, np.nan)], 2, y=[np.nan], failed=np.array([True]))) == [(0, 0)]

@@ -83,7 +83,8 @@ def remaining_pairs(
             else means[s] <= max_cost_ratio * reference > 0.0
         )
     ]
-    cheapest = min((s for s in others if means[s] < math.inf), key=means.__getitem__, default=None)
+    priced = [s for s in cheap or others if means[s] < math.inf]
+    cheapest = min(priced, key=means.__getitem__, default=None)
     is_waiting = not is_known and (observations.pending & (observations.source == 0)).any()
 
     def n_affordable(s: int) -> int:
