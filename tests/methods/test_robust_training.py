@@ -90,14 +90,17 @@ def test_a_training_goes_on_beyond_its_rung_where_that_is_the_best_query() -> No
     assert judged(0.88, 2, 2).index < verdict.index
 
 
-@pytest.mark.parametrize(("budget", "to"), [(None, 0), (160.0, 0), (120.0, None)])
+@pytest.mark.parametrize(
+    ("budget", "to"), [(None, 0), (160.0, 0), (140.0, 0), (126.5, 0), (120.0, None)]
+)
 @pytest.mark.parametrize("meant", [0, 2])
 def test_what_cannot_be_paid_does_not_go_on(
     budget: float | None, to: int | None, meant: int
 ) -> None:
     """108 are spent, 2 of the training, and 18 are held back for a trial that has just begun.
 
-    Up to the last rung the training needs 16 more.
+    Up to the last rung the training needs 16 more. Of 126.5, −1.5 are left: as the last query, it may
+    cost 1.5 less than a typical one, which as a whole it would not.
     """
     known = {"budget": budget, "n_undecided": 1, "further": (0,)}
     assert judged(0.3, 2, meant, **known).goes_on_to == to

@@ -7,12 +7,14 @@ where that is the best query there is, at its remaining cost.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from optuna_misowild.methods.base import Verdict
 from optuna_misowild.methods.robust.model import RobustAcquisition
+from optuna_misowild.methods.spending import SpendingLimit
 
 
 if TYPE_CHECKING:
@@ -57,7 +59,9 @@ def beyond(model: RobustModel, training: Training) -> Verdict:
 
 def index_of_going_on(model: RobustModel, training: Training, source: int, cost: float) -> float:
     """Return the acquisition of a source where the training is, at the cost of the rest of it."""
-    acquisition = RobustAcquisition(model, (source,))
+    # What can be paid is a question of the rest, not of the whole.
+    unlimited = replace(model, limit=SpendingLimit(np.inf))
+    acquisition = RobustAcquisition(unlimited, (source,))
     value = acquisition.values(training.x[None], [source])[0, 0]
     whole = model.cost.gp.means(training.x[None], [source])[0][0, 0]
     return float(value + model.alpha * (whole - np.log(cost)))
