@@ -99,8 +99,8 @@ def test_what_cannot_be_paid_does_not_go_on(
 ) -> None:
     """108 are spent, 2 of the training, and 18 are held back for a trial that has just begun.
 
-    Up to the last rung the training needs 16 more. Of 126.5, −1.5 are left: as the last query, it may
-    cost 1.5 less than a typical one, which as a whole it would not.
+    Up to the last rung the training needs 16 more. Of 126.5, −1.5 are left: as the last query, it
+    may cost 1.5 less than a typical one, which as a whole it would not.
     """
     known = {"budget": budget, "n_undecided": 1, "further": (0,)}
     assert judged(0.3, 2, meant, **known).goes_on_to == to
