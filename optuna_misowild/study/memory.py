@@ -29,5 +29,9 @@ class PerStudy:
         kept = self._kept.setdefault(storage_of(study), {})
         return kept.setdefault(study.study_name, {})
 
+    def __len__(self) -> int:
+        """Return the number of storages in use that anything is kept of."""
+        return len(self._kept)
+
     def __reduce__(self) -> Any:
         return type(self), ()
