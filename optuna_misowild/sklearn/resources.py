@@ -149,7 +149,10 @@ def _strata(y: Any, n_samples: int, *, are_classes: bool) -> NDArray[Any]:
         target = target[:, 0]
     if are_classes:
         # As text: numbers of many classes would be taken for values.
-        codes = np.unique(target, axis=0, return_inverse=True)[1]
+        if target.ndim > 1:  # NumPy compares no rows of objects.
+            codes = np.unique(target.astype(str), axis=0, return_inverse=True)[1]
+        else:
+            codes = np.unique(target, return_inverse=True)[1]
         text: NDArray[Any] = codes.reshape(n_samples).astype(str)
         return text
     return np.asarray(target if target.ndim == 1 else target[:, 0], dtype=float)
