@@ -90,7 +90,7 @@ def test_every_figure_of_a_study_has_a_page(
     monkeypatch.setattr(pio, "write_images", fail)
     written = write_study(study_of(10), tmp_path)
     names = ["acquisition", "cost-history", "cost-model", "discrepancy"]
-    names += ["feasibility", "objective-model", "source-usage", "source-worth"]
+    names += ["feasibility", "learning-curves", "objective-model", "source-usage", "source-worth"]
     assert sorted(path.name for path in written) == [f"{name}.html" for name in names]
 
 
