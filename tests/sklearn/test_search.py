@@ -128,7 +128,7 @@ def test_a_scorer_that_returns_several() -> None:
     def both(estimator: Any, X: Any, y: Any) -> dict[str, float]:
         return {"a": 1.0, "b": -estimator.x}
 
-    estimator = Parabola(fails_above=0.5)
+    estimator = Parabola(fails_above=0.0)
     with pytest.warns(FitFailedWarning):
         found = search(estimator, scoring=both, refit="b", fractions=[1.0]).fit(X, Y)
     assert found.multimetric_
