@@ -355,7 +355,11 @@ class MethodSampler(BaseSampler):
         )
         seen = view.design_observations
         wanted = self._method.design(seen, view.n_rows)
-        if not wanted or slot in wanted[: 1 + int(seen.pending.sum())]:
+        # Once a trial has finished, the sources were known when this one chose.
+        source = self._settings.source
+        was_known = any(t.state.is_finished() and source in t.params for t in view.trials)
+        n_ahead = len(wanted) if was_known else int(seen.pending.sum())
+        if not wanted or slot in wanted[: 1 + n_ahead]:
             return slot
         if trial.params:
             at_row = seen.source[seen.design_row == slot[1]]

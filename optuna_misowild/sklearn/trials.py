@@ -171,6 +171,8 @@ class Trials:
             planned = None
         elif planned is None or abs(limit - planned) > _REPLAN * planned:
             planned = limit
+        elif self._is_spent(planned):  # The limit is not.
+            planned = limit
         return planned, self.worthwhile()
 
     def _is_designing(self) -> bool:
