@@ -36,7 +36,7 @@ nitpicky = True
 nitpick_ignore_regex = [
     ("py:.*", r"(optuna|np|numpy|go|plotly|collections|typing)\..*"),
     ("py:.*", "(NDArray|ArrayLike|Any|Sequence|Mapping|Callable|Array|Method|FittedModel|Prior)"),
-    ("py:class", "(BaseSampler|BaseStorage|Study|FrozenTrial|TrialState|BaseDistribution)"),
+    ("py:class", "(BaseSampler|BaseStorage|Study|Trial|FrozenTrial|TrialState|BaseDistribution|Continuation)"),
     # Ours, of the layers that are not documented here.
     ("py:class", "(Observations|Domain|Proposal|Incumbent|StudyView|Sources|MethodSampler)"),
 ]
