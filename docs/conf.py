@@ -36,9 +36,12 @@ nitpicky = True
 nitpick_ignore_regex = [
     ("py:.*", r"(optuna|np|numpy|go|plotly|collections|typing)\..*"),
     ("py:.*", "(NDArray|ArrayLike|Any|Sequence|Mapping|Callable|Array|Method|FittedModel|Prior)"),
-    ("py:class", "(BaseSampler|BaseStorage|Study|Trial|FrozenTrial|TrialState|BaseDistribution|Continuation)"),
+    ("py:class", "(BaseSampler|BaseStorage|Study|Trial|FrozenTrial|TrialState|BaseDistribution)"),
     # Ours, of the layers that are not documented here.
-    ("py:class", "(Observations|Domain|Proposal|Incumbent|StudyView|Sources|MethodSampler)"),
+    (
+        "py:class",
+        "(Observations|Domain|Proposal|Incumbent|StudyView|Sources|MethodSampler|Continuation)",
+    ),
 ]
 
 autodoc_member_order = "bysource"
