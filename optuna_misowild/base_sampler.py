@@ -235,7 +235,7 @@ class MethodSampler(BaseSampler):
         assert index is not None
         if sources.are_rungs:
             index = ended_on(trial, sources, is_complete=state == TrialState.COMPLETE)
-        is_marked = distribution is not None or index > 0
+        is_marked = distribution is not None or sources.are_rungs
         attributes.write_source(study, trial, index, constrained=is_marked)
 
     # How a trial is chosen.

@@ -10,6 +10,7 @@ from optuna.trial import TrialState
 
 from optuna_misowild import MisoWildPruner
 from optuna_misowild import MisoWildSampler
+from optuna_misowild.study import attributes
 from optuna_misowild.study.attributes import RUNG_KEY
 
 
@@ -37,6 +38,7 @@ def curve(trial: optuna.Trial, sign: float = 1.0) -> float:
 def add(study: optuna.Study, x: float, y: float, step: int, sign: float = 1.0) -> None:
     """Add a training that was meant for a step, as if it had run."""
     params, is_complete = {"x": x, "y": y}, step == STEPS[-1]
+    mark = attributes._mark_of({}, len(STEPS) - 1 - STEPS.index(step) if step in STEPS else 1)
     study.add_trial(
         optuna.create_trial(
             state=TrialState.COMPLETE if is_complete else TrialState.PRUNED,
@@ -45,7 +47,7 @@ def add(study: optuna.Study, x: float, y: float, step: int, sign: float = 1.0) -
             distributions=dict.fromkeys("xy", FloatDistribution(0.0, 1.0)),
             intermediate_values={t: sign * value_of(params, t) for t in range(1, step + 1)},
             user_attrs={"cost": step * (1.0 + x)},
-            system_attrs={RUNG_KEY: [step, *STEPS]},
+            system_attrs={RUNG_KEY: [step, *STEPS], **dict([mark])},
         )
     )
 
