@@ -473,6 +473,11 @@ class MethodSampler(BaseSampler):
         return self._method
 
     @property
+    def n_startup_trials(self) -> int | None:
+        """Number of rows of the initial design, or None if it follows from the parameters."""
+        return self._settings.n_startup_trials
+
+    @property
     def budget(self) -> float | None:
         """The total cost that may be spent, or None."""
         return self._settings.budget

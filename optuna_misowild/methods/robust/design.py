@@ -47,9 +47,10 @@ def remaining_pairs(
     nothing better to do: each other source at every row, the cheapest at more of them.
 
     Evaluations that hold no row (enqueued, added, of an earlier study) count in the place of one,
-    and so do pending ones, and failed ones of the preferred source. With as many of that as there
-    are rows, the others have no more than these two, as long as costs are known at all. A source
-    that failed without a cost is tried at another row once the preferred one is known.
+    and so do pending ones, and failed ones of the preferred source. If the preferred source
+    has as many as there are rows, each other source has two at most, and none while no cost is
+    known. A source that failed without a cost is tried at another row once the cost of the
+    preferred one is known.
 
     Args:
         observations: The trials so far.
@@ -63,7 +64,9 @@ def remaining_pairs(
     """
     others = [s for s in observations.queryable if s > 0]
     if 0 not in observations.queryable:  # Nothing to be cheap against: every row of all.
-        return [(s, row) for row in range(n_rows) for s in others if _free(observations, s, [row])]
+        return [
+            (s, row) for row in range(n_rows) for s in others if free_rows(observations, s, [row])
+        ]
     # Evaluations that say nothing, being neither observed nor lost, are those of pruned trials.
     told = observations.pending | observations.has_value | observations.failed
     n_preferred = int((told & (observations.source == 0)).sum())
@@ -111,11 +114,11 @@ def remaining_pairs(
         if not is_known:
             counts |= observations.failed
         n_asked = int((counts & (observations.source == s)).sum())
-        free = _free(observations, s, range(max(n, n_rows)))
+        free = free_rows(observations, s, range(max(n, n_rows)))
         wanted += [(row, s) for row in free[: max(n - n_asked, 0)]]
     pairs = [(s, row) for row, s in sorted(wanted)]
     if is_known and not cheap or not others:
-        free = _free(observations, 0, range(n_rows))
+        free = free_rows(observations, 0, range(n_rows))
         return [*pairs, *((0, row) for row in free[: max(n_rows - n_preferred, 0)])]
     if not n_preferred:
         return [*pairs, (0, next(iter(_best_rows(observations, others, n_rows)), 0))]
@@ -124,7 +127,7 @@ def remaining_pairs(
     covering = [
         s for s in cheap if len(_in_design(observations, observations.valued(s))) >= n_rows
     ]
-    best = _free(observations, 0, _best_rows(observations, covering, n_rows))
+    best = free_rows(observations, 0, _best_rows(observations, covering, n_rows))
     return [(0, row) for row in best[: max(min(n_preferred_rows, n_rows) - n_preferred, 0)]]
 
 
@@ -157,7 +160,7 @@ def _mean_cost(observations: Observations, source: int) -> float:
     return float(observations.cost[known].mean()) if len(known) else math.inf
 
 
-def _free(observations: Observations, source: int, rows: Iterable[int]) -> list[int]:
+def free_rows(observations: Observations, source: int, rows: Iterable[int]) -> list[int]:
     """Return those of the rows that no trial of the source holds."""
     taken = set(observations.design_row[observations.source == source])
     return [row for row in rows if row not in taken]
@@ -165,5 +168,5 @@ def _free(observations: Observations, source: int, rows: Iterable[int]) -> list[
 
 def _in_rows(observations: Observations, index: NDArray[np.int_]) -> NDArray[np.int_]:
     """Return those of some trials that hold a row, or all of them if none does."""
-    in_rows = index[observations.design_row[index] >= 0]
+    in_rows = _in_design(observations, index)
     return in_rows if len(in_rows) else index
