@@ -118,8 +118,8 @@ class Source:
     """One source: functions of locations (..., d), in natural units, to arrays (...).
 
     ``noise`` is the standard deviation of what an observation adds to the value. ``constraints``
-    gives g_k(x), shape (..., K), each at most 0 where it is met. ``size`` is what a user would call
-    it who has sources of several sizes, such as a number of epochs; else it is called by its index.
+    gives g_k(x), shape (..., K), each at most 0 where it is met. ``size`` is what a user would
+    call it who has sources of several sizes, such as a number of epochs; else it is its index.
     """
 
     value: Callable[[Array], Array]

@@ -28,9 +28,9 @@ N_OFFSETS = 5
 RESTART_EVERY = 8
 # At least 1/16 of the data is new at each restart.
 _NEW = 16
-# ρ_s, τ_s, κ_s and the offset of each source; or a, β², τ and κ of all.
-_PARAMETERS_OF_A_SOURCE = 4
-_PARAMETERS_OF_A_SHARED_DISCREPANCY = 4
+# Log likelihood that a shared discrepancy has to gain: very strong evidence (Kass and Raftery,
+# 1995). Where the two forms are equally likely, the shared one is rather too sure of itself.
+_EVIDENCE = 5.0
 # L-BFGS-B iterations of a search, from each start; more of them where hyperparameters then stay.
 _N_ITERATIONS = 25
 _N_SETTLING = 35
@@ -83,7 +83,7 @@ def fit_in_order(
         categorical: Shape (d,).
         quantity: What ``y`` is.
         sizes: Of each source, relative to the preferred one, shape (S,), if they have one. Then
-            they share one discrepancy, as long as the likelihood does not speak against it.
+            they share one discrepancy where that is clearly likelier.
     """
 
     def part(n: int) -> tuple[NDArray[np.float64], NDArray[np.int_], NDArray[np.float64]]:
@@ -153,11 +153,9 @@ def _fit_from_defaults(
     own = fit(())
     if not sizes:
         return own
-    # Akaike's criterion: a parameter has to be worth a unit of log likelihood.
     shared = fit(sizes)
-    saved = _PARAMETERS_OF_A_SOURCE * (n_sources - 1) - _PARAMETERS_OF_A_SHARED_DISCREPANCY
-    is_likelier = own.log_marginal_likelihood() > shared.log_marginal_likelihood() + saved
-    return own if is_likelier else shared
+    gain = shared.log_marginal_likelihood() - own.log_marginal_likelihood()
+    return shared if gain > _EVIDENCE else own
 
 
 def _offsets(

@@ -1,4 +1,4 @@
-"""Sources that differ in a size share one discrepancy, unless the values speak against it."""
+"""Sources that differ in a size share one discrepancy, where that is clearly likelier."""
 
 from __future__ import annotations
 
@@ -50,12 +50,18 @@ def test_a_source_that_was_never_asked_is_predicted() -> None:
     assert error_of(shared, 0) < error_of(own, 0)
 
 
-def test_discrepancies_of_their_own_speak_against_it() -> None:
+def test_sources_with_discrepancies_of_their_own_do_not_share_one() -> None:
     rng = np.random.default_rng(0)
     X, source = rng.random((60, 2)), rng.integers(0, 4, 60)
     own = [0.0 * X[:, 0], X[:, 0], np.sin(4.0 * X[:, 1]), X[:, 1] - X[:, 0]]
     y = first(X) + np.choose(source, own)
     assert fitted(X, source, y).hyperparameters.decay is None
+
+
+def test_without_clear_evidence_none_is_shared() -> None:
+    rng = np.random.default_rng(0)
+    X, source = rng.random((12, 2)), np.arange(12) % 4
+    assert fitted(X, source, first(X)).hyperparameters.decay is None
 
 
 def test_two_sources_have_nothing_to_share() -> None:
