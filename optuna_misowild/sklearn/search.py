@@ -36,6 +36,7 @@ from optuna_misowild.sklearn.sklearn_private import fit_context
 from optuna_misowild.sklearn.sklearn_private import n_rows
 from optuna_misowild.sklearn.sklearn_private import report_failures
 from optuna_misowild.sklearn.sklearn_private import safe_indexing
+from optuna_misowild.sklearn.stages import Stages
 from optuna_misowild.sklearn.trials import Trials
 
 
@@ -206,12 +207,16 @@ class MisoWildSearchCV(BaseSearchCV):  # type: ignore[misc]
             splits=splits,
             n_samples=n_rows(X),
         )
+        stages = None
+        if self.resource != ROWS and len(sources) > 1:
+            stages = Stages.of_estimator(self.estimator, self.resource)
         trials = Trials.of_study(
             self.storage,
             self.study_name,
             resource=self.resource,
             sources=sources,
             parameters=parameters,
+            in_stages=stages is not None,
             data=_digest(X, y, splits),
         )
         self.study_ = trials.study
@@ -230,15 +235,16 @@ class MisoWildSearchCV(BaseSearchCV):  # type: ignore[misc]
                     "verbose": self.verbose,
                 },
                 error_score=self.error_score,
+                stages=stages,
             )
-            folds = trials.search(
+            errors = trials.search(
                 evaluation,
                 budget=self.budget,
                 n_iter=self.n_iter,
                 seed=_seed(self.random_state),
                 shows_progress=self.verbose > 0,
             )
-        report_failures(folds, self.error_score)
+        report_failures(errors, self.error_score)
         self._tell(trials, is_multimetric)
         # Several scorers are one object, which has them by their names.
         self.scorer_ = getattr(scorer, "_scorers", scorer)
@@ -250,7 +256,7 @@ class MisoWildSearchCV(BaseSearchCV):  # type: ignore[misc]
         """Set the attributes that tell the results."""
         error_score = math.nan if self.error_score == "raise" else self.error_score
         everything, preferred, where = tabulate(
-            trials.rows(self.n_splits_),
+            trials.rows(),
             self.n_splits_,
             self._format_results,
             error_score=float(error_score),
