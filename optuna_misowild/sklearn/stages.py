@@ -51,12 +51,13 @@ class Stages:
             if not isinstance(last, Pipeline) or last.steps[-1][0] != step:
                 return None
             last = last.steps[-1][1]
-        counts_all = name == "n_estimators" or (
-            name == "max_iter" and hasattr(last, "staged_predict")
-        )
+        own = last.get_params(deep=False)
+        if name == "max_iter":  # Of all but these, it is of one fit, not of all.
+            can = hasattr(last, "staged_predict")
+        else:  # What stops early forgets with each fit what it has seen.
+            can = name == "n_estimators" and own.get("n_iter_no_change") is None
         flag = f"{resource.removesuffix(name)}warm_start"
-        has_flag = flag in estimator.get_params()
-        return cls(estimator, resource, flag) if counts_all and has_flag else None
+        return cls(estimator, resource, flag) if can and "warm_start" in own else None
 
     def begin(self) -> Any:
         """Return an estimator that has not been fitted yet."""
@@ -71,7 +72,7 @@ class Stages:
         last = estimator
         for pipeline in _pipelines(estimator):
             last = pipeline.steps[-1][1]
-        fitted = getattr(last, "n_iter_", getattr(last, "n_estimators_", None))
+        fitted = getattr(last, "n_iter_", None)
         asked = estimator.get_params()[self.resource]
         return isinstance(fitted, Integral) and int(fitted) < asked
 

@@ -276,7 +276,7 @@ class Trials:
                 record(trial, folds, added, source.choice if self.in_stages else None)
                 trial.set_user_attr(COST_ATTR, cost)
                 added = 0.0
-                if self.in_stages:
+                if self.in_stages and not math.isnan(value):
                     trial.report(value, source.choice)
                     if not is_preferred and trial.should_prune() and not is_first:
                         break
