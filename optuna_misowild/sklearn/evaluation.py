@@ -72,7 +72,8 @@ class Evaluation:
         if error_score == "raise" and not is_preferred:
             error_score = math.nan
         n_splits = len(source.splits)
-        earlier = before or [None] * n_splits
+        nothing: list[dict[str, Any] | None] = [None] * n_splits
+        earlier = before or nothing
         ended = [self._ended(fold) for fold in earlier]
         fitted = self.parallel(
             delayed(fit_and_score)(

@@ -67,8 +67,9 @@ class MisoWildSearchCV(BaseSearchCV):  # type: ignore[misc]
             frozen ones or Optuna's.
         resource: What an evaluation can use less of: ``"n_samples"``, the rows that are fitted, or
             the name of an integer parameter of the estimator, such as ``"n_estimators"``. Its
-            value in the estimator is then the most, and what the result has. Every evaluation
-            fits anew.
+            value in the estimator is then the most, and what the result has. Ensembles with
+            ``warm_start`` are fitted in stages: by ``n_estimators``, or ``max_iter`` of boosting,
+            also as the last step of a pipeline. Else every evaluation fits anew.
         fractions: Parts of the resource that an evaluation can use, 1 among them. Smaller parts of
             the rows lie inside the larger ones; each has its share of every class or range of the
             target, and splits no group. All rows that a fold leaves out are scored. ``"auto"`` are
@@ -98,7 +99,9 @@ class MisoWildSearchCV(BaseSearchCV):  # type: ignore[misc]
 
     Attributes:
         cv_results_: As in scikit-learn's searches, with the columns ``source``, ``n_resources``
-            and ``cost``. Only rows of the preferred source, all of the resource, have a rank.
+            and ``cost``. Only rows of the preferred source, all of the resource, have a rank. A
+            fit in stages has a row for each that it has reached, with what that has added to its
+            times and its cost.
         best_estimator_, best_params_, best_score_, best_index_: As in scikit-learn's searches.
         scorer_, n_splits_, refit_time_, multimetric_: As in scikit-learn's searches.
         study_: The Optuna study. Its trials have what ``cv_results_`` has.
@@ -106,7 +109,7 @@ class MisoWildSearchCV(BaseSearchCV):  # type: ignore[misc]
     Raises:
         TypeError: In ``fit``, if an argument has the wrong type.
         ValueError: In ``fit``, if an argument has a value that makes no sense, if all fits on all
-            rows fail, or if the stored study is one of other data.
+            rows fail, or if the stored study is one of other data or another search.
     """
 
     _parameter_constraints: dict[str, Any] = {

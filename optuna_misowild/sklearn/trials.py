@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from optuna.storages import BaseStorage
     from optuna.study import Study
     from optuna.trial import FrozenTrial
+    from optuna.trial import Trial
 
     from optuna_misowild.sklearn.distributions import Parameter
     from optuna_misowild.sklearn.evaluation import Evaluation
@@ -177,7 +178,7 @@ class Trials:
     ) -> MisoWildSampler:
         planning: dict[str, Any] = {"budget": budget, "query_sources": query_sources}
         if self.in_stages:
-            steps = [source.choice for source in reversed(self.sources)]
+            steps = [source.n_resources for source in reversed(self.sources)]
             return MisoWildSampler(steps=steps, seed=seed, **planning)
         return MisoWildSampler(source=self.resource, seed=seed, **planning)
 
@@ -261,36 +262,50 @@ class Trials:
         trial = self.study.ask(space)
         choosing = time.perf_counter() - start
         try:
-            # Something to refit is there from the first training on.
-            is_first = not self._costs_of_preferred()
-            params = self._params_of(trial.params)
-            folds: list[dict[str, Any]] | None = None
-            cost, added = 0.0, choosing
-            for source in self._stages_of(trial.params):
-                is_preferred = source is self.sources[0]
-                folds = evaluation(source, params, is_preferred=is_preferred, before=folds)
-                value = evaluation.value(folds)
-                added += math.fsum(fold["fit_time"] + fold["score_time"] for fold in folds)
-                cost += added
-                trial.set_user_attr(_CHOOSING_ATTR, choosing)
-                record(trial, folds, added, source.choice if self.in_stages else None)
-                trial.set_user_attr(COST_ATTR, cost)
-                added = 0.0
-                if self.in_stages and not math.isnan(value):
-                    trial.report(value, source.choice)
-                    if not is_preferred and trial.should_prune() and not is_first:
-                        break
+            source, value, errors = self._fit(trial, evaluation, choosing)
         except BaseException:  # Also what the user stops: no trial is to look as if it ran on.
             self.study.tell(trial, state=TrialState.FAIL)
             raise
         if math.isnan(value):
-            told = self.study.tell(trial, state=TrialState.FAIL)
-        elif self.in_stages and not is_preferred:
-            told = self.study.tell(trial, state=TrialState.PRUNED)
-        else:
-            told = self.study.tell(trial, value)
+            return errors, self.study.tell(trial, state=TrialState.FAIL)
+        if self.in_stages and source is not self.sources[0]:
+            return errors, self.study.tell(trial, state=TrialState.PRUNED)
+        return errors, self.study.tell(trial, value)
+
+    def _fit(
+        self, trial: Trial, evaluation: Evaluation, choosing: float
+    ) -> tuple[Source, float, list[dict[str, Any]]]:
+        """Evaluate a trial on its source, or at one stage after the other until it stops.
+
+        Args:
+            trial: The trial, which records what each evaluation gives and costs.
+            evaluation: What evaluates parameters on a source.
+            choosing: Seconds that its choice has taken, which are part of its cost.
+
+        Returns:
+            The last source, the value there, and the error of each fit on the preferred source.
+        """
+        # Something to refit is there from the first training on.
+        is_first = not self._costs_of_preferred()
+        params = self._params_of(trial.params)
+        folds: list[dict[str, Any]] | None = None
+        cost, added = 0.0, choosing
+        for source in self._stages_of(trial.params):
+            is_preferred = source is self.sources[0]
+            folds = evaluation(source, params, is_preferred=is_preferred, before=folds)
+            value = evaluation.value(folds)
+            added += math.fsum(fold["fit_time"] + fold["score_time"] for fold in folds)
+            cost += added
+            trial.set_user_attr(_CHOOSING_ATTR, choosing)
+            record(trial, folds, added, source.n_resources if self.in_stages else None)
+            trial.set_user_attr(COST_ATTR, cost)
+            added = 0.0
+            if self.in_stages and not math.isnan(value):
+                trial.report(value, source.n_resources)
+                if not is_preferred and trial.should_prune() and not is_first:
+                    break
         errors = [{"fit_error": fold["fit_error"]} for fold in folds or () if is_preferred]
-        return errors, told
+        return source, value, errors
 
     def _stages_of(self, params: Mapping[str, Any]) -> Sequence[Source]:
         """Return the sources that a trial may be evaluated on, one after the other."""
@@ -308,7 +323,7 @@ class Trials:
     def _reached(self, trial: FrozenTrial) -> Iterator[tuple[Source, dict[str, Any]]]:
         """Yield the sources that a trial was evaluated on, with what it has recorded."""
         for source in self._stages_of(trial.params):
-            if attrs := recorded(trial, source.choice if self.in_stages else None):
+            if attrs := recorded(trial, source.n_resources if self.in_stages else None):
                 yield source, attrs
 
     def rows(self) -> list[Row]:

@@ -11,9 +11,9 @@ from optuna.storages import InMemoryStorage
 from optuna.trial import TrialState
 import pytest
 from scipy.stats import uniform
+from searches import Parabola
 from searches import X
 from searches import Y
-from searches import Parabola
 from searches import search
 from sklearn.base import BaseEstimator
 from sklearn.base import TransformerMixin
