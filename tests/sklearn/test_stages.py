@@ -23,6 +23,7 @@ from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.ensemble import RandomForestRegressor
+from sklearn.ensemble import RandomTreesEmbedding
 from sklearn.exceptions import FitFailedWarning
 from sklearn.linear_model import SGDClassifier
 from sklearn.model_selection import cross_val_score
@@ -68,6 +69,7 @@ class Growing(Parabola):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Growing:
         before = getattr(self, "n_iter_", 0) if self.warm_start else 0
         if self.n_estimators < self.fails_below or self.x > self.fails_above:
+            self.n_iter_ = before + 1  # It is left as it was when it failed.
             raise RuntimeError("too few members or too large an x")
         self.n_rows_, self.classes_ = len(X), np.unique(y)
         self.weight_ = None if sample_weight is None else float(np.sum(sample_weight))
@@ -170,6 +172,11 @@ def test_a_stored_search_goes_on(found: MisoWildSearchCV, storage: InMemoryStora
             "b__c__warm_start",
         ),
         (Pipeline([("a", StandardScaler()), ("b", MLPClassifier())]), "b__max_iter", None),
+        (
+            Pipeline([("a", RandomTreesEmbedding()), ("b", HistGradientBoostingClassifier())]),
+            "a__n_estimators",
+            None,
+        ),
         (SGDClassifier(), "max_iter", None),
         (OneVsRestClassifier(RandomForestClassifier()), "estimator__n_estimators", None),
         (Parabola(), "n_steps", None),
