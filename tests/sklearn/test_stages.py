@@ -173,7 +173,7 @@ def test_a_stored_search_goes_on(found: MisoWildSearchCV, storage: InMemoryStora
         ),
         (Pipeline([("a", StandardScaler()), ("b", MLPClassifier())]), "b__max_iter", None),
         (
-            Pipeline([("a", RandomTreesEmbedding()), ("b", HistGradientBoostingClassifier())]),
+            Pipeline([("a", RandomTreesEmbedding()), ("b", RandomForestClassifier())]),
             "a__n_estimators",
             None,
         ),
