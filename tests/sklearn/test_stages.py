@@ -120,6 +120,7 @@ def test_a_training_goes_from_stage_to_stage_and_stops(found: MisoWildSearchCV) 
     states = [TrialState.COMPLETE if 100 in steps else TrialState.PRUNED for steps in reached]
     assert [trial.state for trial in trials] == states
     assert states[0] == TrialState.COMPLETE  # So that there is something to refit.
+    assert reached[1] == [10]  # The initial design begins with what is cheap.
     assert plot_learning_curves(found.study_).data
 
 
