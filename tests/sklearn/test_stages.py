@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 from typing import Any
+import warnings
 
 from joblib import parallel_config
 import numpy as np
@@ -261,7 +262,9 @@ def test_transformers_are_fitted_once_in_a_training() -> None:
 
 @pytest.mark.parametrize("error_score", [np.nan, "raise"])
 def test_what_fails_in_an_early_stage_begins_anew_in_the_next(error_score: float | str) -> None:
-    found = staged(Growing(fails_below=50), error_score=error_score, n_iter=3).fit(X, Y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", FitFailedWarning)
+        found = staged(Growing(fails_below=50), error_score=error_score, n_iter=3).fit(X, Y)
     results = found.cv_results_
     assert len(found.study_.trials) == 3
     assert np.array_equal(np.isnan(results["mean_test_score"]), results["source"] < 50)
