@@ -2,8 +2,8 @@
 
     python -m examples.benchmarks.sklearn_search --seeds 5 --output results/sklearn.csv
 
-Every tool searches the same 70 % of the rows with the same folds, until the process has used
-``--seconds``, and fits the best parameters on all of these rows; the other 30 % are the test. One
+Every tool searches the same 70 % of the rows with the same folds, until the process has used the
+task's seconds, and fits the best parameters on all of these rows; the other 30 % are the test. One
 run is one process with one thread, and its clock is that of the process: all that a tool computes
 counts, its choices too, and nothing that others compute. What is already in the output is not run
 again; ``--report`` runs nothing.
@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 import csv
+from dataclasses import replace
 from pathlib import Path
 import time
 from typing import Any
@@ -65,7 +66,7 @@ def misowild(task: Task, seed: int, clock: Clock, **settings: Any) -> tuple[Any,
         scoring=task.scoring,
         refit=False,
         random_state=seed,
-        **settings,
+        **{"resource": task.resource, **settings},
     )
     with (
         mock.patch("time.time", time.process_time),
@@ -82,7 +83,7 @@ def misowild(task: Task, seed: int, clock: Clock, **settings: Any) -> tuple[Any,
 
 def plain(task: Task, seed: int, clock: Clock) -> tuple[Any, float, int, str]:
     """Search with the same class on all rows only."""
-    return misowild(task, seed, clock, fractions=[1.0])
+    return misowild(task, seed, clock, resource="n_samples", fractions=[1.0])
 
 
 def randomized(task: Task, seed: int, clock: Clock) -> tuple[Any, float, int, str]:
@@ -111,7 +112,7 @@ def halving(task: Task, seed: int, clock: Clock) -> tuple[Any, float, int, str]:
 
 def halving_budget(task: Task, seed: int, clock: Clock) -> tuple[Any, float, int, str]:
     """Halve with as many candidates as come to the seconds, by a run with another seed."""
-    key = (repr(task.estimator), task.X.shape)
+    key = (repr(task.estimator), task.X.shape, task.resource)
     if key not in _SECONDS_PER_CANDIDATE:
         trial_run = Clock(clock.limit)
         _halving(task, 10_000, _CANDIDATES_TRIED, "smallest")
@@ -125,12 +126,18 @@ _CANDIDATES_TRIED = 60
 _SECONDS_PER_CANDIDATE: dict[Any, float] = {}
 
 
-def _halving(task: Task, seed: int, n: Any, least: str) -> tuple[Any, float, int, str]:
+def _halving(task: Task, seed: int, n: Any, least: Any) -> tuple[Any, float, int, str]:
+    most: Any = "auto"
+    if task.resource != "n_samples":
+        most = task.estimator.get_params()[task.resource]
+        least = max(most // 27, 1)  # Three times a third, rather than from 1 on.
     search = HalvingRandomSearchCV(
         task.estimator,
         task.distributions,
         n_candidates=n,
+        resource=task.resource,
         min_resources=least,
+        max_resources=most,
         cv=task.cv,
         scoring=task.scoring,
         refit=False,
@@ -181,15 +188,15 @@ TOOLS: dict[str, Callable[[Task, int, Clock], tuple[Any, float, int, str]]] = {
 }
 
 
-def run(name: str, tool: str, seed: int, seconds: float) -> dict[str, Any]:
+def run(name: str, tool: str, seed: int) -> dict[str, Any]:
     """Run one tool on one task; return the row of the output."""
     task = TASKS[name]()
     X, X_test, y, y_test = train_test_split(
         task.X, task.y, test_size=0.3, stratify=task.y, random_state=seed
     )
-    train = Task(task.estimator, task.distributions, X, y, task.cv, task.scoring)
+    train = replace(task, X=X, y=y)
     train.estimator.fit(X[:200], y[:200])  # What is imported only once is not the tool's.
-    clock = Clock(seconds)
+    clock = Clock(task.seconds)
     best, score, n, more = TOOLS[tool](train, seed, clock)
     used = clock.seconds
     estimator = task.estimator.set_params(**best)
@@ -212,7 +219,6 @@ def main() -> None:
     parser.add_argument("--tools", nargs="+", default=list(TOOLS), choices=list(TOOLS))
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--first-seed", type=int, default=0)
-    parser.add_argument("--seconds", type=float, default=10.0, help="of the processor, per run")
     parser.add_argument("--output", type=Path, default=Path("results/sklearn.csv"))
     parser.add_argument("--report", action="store_true", help="run nothing")
     arguments = parser.parse_args()
@@ -239,7 +245,7 @@ def run_all(arguments: argparse.Namespace) -> None:
             for task in arguments.tasks:
                 for tool in arguments.tools:
                     if (task, tool, seed) not in known:
-                        row = run(task, tool, seed, arguments.seconds)
+                        row = run(task, tool, seed)
                         writer.writerow(row)
                         file.flush()
                         print(row, flush=True)

@@ -1,4 +1,4 @@
-"""Five tasks of scikit-learn's users: an estimator, the parameters to search, and real data."""
+"""Tasks of scikit-learn's users: an estimator, the parameters to search, and real data."""
 
 from __future__ import annotations
 
@@ -35,6 +35,8 @@ class Task:
         y: Classes, shape (n,).
         cv: Number of folds.
         scoring: The score that is maximised.
+        seconds: What a search may take.
+        resource: What an evaluation can use less of.
     """
 
     estimator: Any
@@ -43,6 +45,8 @@ class Task:
     y: np.ndarray
     cv: int
     scoring: str
+    seconds: float = 10.0
+    resource: str = "n_samples"
 
 
 def svc_digits() -> Task:
@@ -52,7 +56,7 @@ def svc_digits() -> Task:
     return Task(make_pipeline(StandardScaler(), SVC()), distributions, X, y, 3, "accuracy")
 
 
-def boosting_magic() -> Task:
+def boosting_magic(n_rounds: int = 60, **settings: Any) -> Task:
     """Gradient boosting on the air showers of MAGIC."""
     data = load("magic")
     rows = np.random.default_rng(0).choice(len(data.y), 6000, replace=False)
@@ -63,8 +67,10 @@ def boosting_magic() -> Task:
         "l2_regularization": loguniform(1e-3, 1e2),
         "max_features": uniform(0.2, 0.8),
     }
-    estimator = HistGradientBoostingClassifier(max_iter=60, early_stopping=False, random_state=0)
-    return Task(estimator, distributions, data.X[rows], data.y[rows], 3, "roc_auc")
+    estimator = HistGradientBoostingClassifier(
+        max_iter=n_rounds, early_stopping=False, random_state=0
+    )
+    return Task(estimator, distributions, data.X[rows], data.y[rows], 3, "roc_auc", **settings)
 
 
 def logistic_magic() -> Task:
@@ -113,10 +119,27 @@ def perceptron_digits() -> Task:
     return Task(estimator, distributions, X, y, 3, "accuracy")
 
 
+def svc_magic() -> Task:
+    """A support vector machine on MAGIC, whose fits take seconds."""
+    data = load("magic")
+    rows = np.random.default_rng(2).choice(len(data.y), 10_000, replace=False)
+    X, y = data.X[rows], data.y[rows]
+    distributions = {"svc__C": loguniform(1e-2, 1e3), "svc__gamma": loguniform(1e-4, 10.0)}
+    estimator = make_pipeline(StandardScaler(), SVC())
+    return Task(estimator, distributions, X, y, 3, "accuracy", seconds=80.0)
+
+
+def rounds_magic() -> Task:
+    """The same with more rounds, the number of which is the resource."""
+    return boosting_magic(300, seconds=50.0, resource="max_iter")
+
+
 TASKS: dict[str, Callable[[], Task]] = {
     "svc-digits": svc_digits,
     "boosting-magic": boosting_magic,
     "logistic-magic": logistic_magic,
     "forest-splice": forest_splice,
     "perceptron-digits": perceptron_digits,
+    "svc-magic": svc_magic,
+    "rounds-magic": rounds_magic,
 }

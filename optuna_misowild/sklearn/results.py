@@ -16,6 +16,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Callable
     from collections.abc import Iterable
+    from collections.abc import Mapping
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from optuna.trial import Trial
 
 
+COST_ATTR = "cost"
 # A longer list does not fit into an attribute of a relational storage.
 _MOST_VALUES = 64
 _FURTHER = ", from fold "
@@ -34,21 +36,25 @@ _LONGEST_ERROR = 500
 
 @dataclass(frozen=True)
 class Row:
-    """An evaluation in ``cv_results_``: its trial, and what the trial stands for."""
+    """An evaluation in ``cv_results_``: what its trial has recorded, and what it stands for."""
 
-    trial: FrozenTrial
+    attrs: Mapping[str, Any]
     params: dict[str, Any]
     source: Any
     n_resources: int
     is_preferred: bool
 
 
-def record(trial: Trial, folds: Sequence[dict[str, Any]]) -> None:
+def record(
+    trial: Trial, folds: Sequence[dict[str, Any]], cost: float, stage: int | None = None
+) -> None:
     """Keep the times and scores of all folds in user attributes named as in ``cv_results_``.
 
     Args:
         trial: The trial.
         folds: What scikit-learn returns for each fold.
+        cost: What the evaluation has cost, in seconds.
+        stage: Which stage of the trial it is, if there are several.
     """
     columns = {name: [fold[name] for fold in folds] for name in _TIMES}
     for kind in _SCORES:
@@ -57,18 +63,30 @@ def record(trial: Trial, folds: Sequence[dict[str, Any]]) -> None:
             named = scores if isinstance(scores, dict) else {"score": scores}
             for metric, value in named.items():
                 columns.setdefault(f"{kind}_{metric}", []).append(value)
+    prefix = _prefix(stage)
     for name, values in columns.items():
         for i in range(0, len(values), _MOST_VALUES):
             chunk = [float(value) for value in values[i : i + _MOST_VALUES]]
-            trial.set_user_attr(_chunk(name, i), chunk)
+            trial.set_user_attr(prefix + _chunk(name, i), chunk)
     errors = [fold[_ERROR] for fold in folds if fold[_ERROR] is not None]
     if errors:
-        trial.set_user_attr(_ERROR, errors[0].strip().splitlines()[-1][:_LONGEST_ERROR])
+        trial.set_user_attr(prefix + _ERROR, errors[0].strip().splitlines()[-1][:_LONGEST_ERROR])
+    trial.set_user_attr(prefix + COST_ATTR, cost)  # Last: then all is there.
 
 
-def is_recorded(trial: FrozenTrial, n_splits: int) -> bool:
-    """Whether a trial is finished and holds an evaluation on so many folds."""
-    return trial.state.is_finished() and len(_values(trial, _TIMES[0])) == n_splits
+def recorded(trial: FrozenTrial, stage: int | None = None) -> dict[str, Any]:
+    """Return what :func:`record` has kept of a stage of a trial; empty if nothing."""
+    prefix = _prefix(stage)
+    attrs = {
+        name.removeprefix(prefix): value
+        for name, value in trial.user_attrs.items()
+        if name.startswith(prefix)
+    }
+    return attrs if _TIMES[0] in attrs and COST_ATTR in attrs else {}
+
+
+def _prefix(stage: int | None) -> str:
+    return "" if stage is None else f"stage {stage}: "
 
 
 def tabulate(
@@ -92,12 +110,12 @@ def tabulate(
         folds = [
             fold
             for row in some
-            for fold in _folds(row.trial, n_splits, metrics, error_score=error_score)
+            for fold in _folds(row.attrs, n_splits, metrics, error_score=error_score)
         ]
         more = {
             "source": [row.source for row in some],
             "n_resources": [row.n_resources for row in some],
-            "cost": [row.trial.user_attrs.get("cost", np.nan) for row in some],
+            "cost": [row.attrs[COST_ATTR] for row in some],
         }
         with warnings.catch_warnings():
             # Of failures another warning tells.
@@ -121,36 +139,35 @@ def _metrics(rows: Iterable[Row], kind: str) -> list[str]:
     """
     names: dict[bool, dict[str, None]] = {True: {}, False: {}}
     for row in rows:
-        attrs = row.trial.user_attrs
         found = {
             name.removeprefix(f"{kind}_"): None
-            for name in attrs
+            for name in row.attrs
             if name.startswith(f"{kind}_") and _FURTHER not in name
         }
-        names[_ERROR in attrs] |= found
+        names[_ERROR in row.attrs] |= found
     return list(names[False] or names[True])
 
 
 def _folds(
-    trial: FrozenTrial, n_splits: int, metrics: dict[str, list[str]], *, error_score: float
+    attrs: Mapping[str, Any], n_splits: int, metrics: dict[str, list[str]], *, error_score: float
 ) -> list[dict[str, Any]]:
     """Return what scikit-learn has returned for each fold."""
-    times = {name: _values(trial, name) for name in _TIMES}
+    times = {name: _values(attrs, name) for name in _TIMES}
     folds: list[dict[str, Any]] = [
         {name: values[i] for name, values in times.items()} for i in range(n_splits)
     ]
     for kind, names in metrics.items():
         failed = [error_score] * n_splits
-        columns = {name: _values(trial, f"{kind}_{name}") or failed for name in names}
+        columns = {name: _values(attrs, f"{kind}_{name}") or failed for name in names}
         for i, fold in enumerate(folds):
             scores = {name: values[i] for name, values in columns.items()}
             fold[f"{kind}_scores"] = scores["score"] if names == ["score"] else scores
     return folds
 
 
-def _values(trial: FrozenTrial, name: str) -> list[float]:
+def _values(attrs: Mapping[str, Any], name: str) -> list[float]:
     values: list[float] = []
-    while chunk := trial.user_attrs.get(_chunk(name, len(values))):
+    while chunk := attrs.get(_chunk(name, len(values))):
         values += chunk
     return values
 

@@ -36,6 +36,7 @@ from optuna_misowild.sklearn.sklearn_private import fit_context
 from optuna_misowild.sklearn.sklearn_private import n_rows
 from optuna_misowild.sklearn.sklearn_private import report_failures
 from optuna_misowild.sklearn.sklearn_private import safe_indexing
+from optuna_misowild.sklearn.stages import Stages
 from optuna_misowild.sklearn.trials import Trials
 
 
@@ -66,8 +67,9 @@ class MisoWildSearchCV(BaseSearchCV):  # type: ignore[misc]
             frozen ones or Optuna's.
         resource: What an evaluation can use less of: ``"n_samples"``, the rows that are fitted, or
             the name of an integer parameter of the estimator, such as ``"n_estimators"``. Its
-            value in the estimator is then the most, and what the result has. Every evaluation
-            fits anew.
+            value in the estimator is then the most, and what the result has. Ensembles with
+            ``warm_start`` are fitted in stages: by ``n_estimators``, or ``max_iter`` of boosting,
+            also as the last step of a pipeline. Else every evaluation fits anew.
         fractions: Parts of the resource that an evaluation can use, 1 among them. Smaller parts of
             the rows lie inside the larger ones; each has its share of every class or range of the
             target, and splits no group. All rows that a fold leaves out are scored. ``"auto"`` are
@@ -97,7 +99,9 @@ class MisoWildSearchCV(BaseSearchCV):  # type: ignore[misc]
 
     Attributes:
         cv_results_: As in scikit-learn's searches, with the columns ``source``, ``n_resources``
-            and ``cost``. Only rows of the preferred source, all of the resource, have a rank.
+            and ``cost``. Only rows of the preferred source, all of the resource, have a rank. A
+            fit in stages has a row for each that it has reached, with what that has added to its
+            times and its cost.
         best_estimator_, best_params_, best_score_, best_index_: As in scikit-learn's searches.
         scorer_, n_splits_, refit_time_, multimetric_: As in scikit-learn's searches.
         study_: The Optuna study. Its trials have what ``cv_results_`` has.
@@ -105,7 +109,7 @@ class MisoWildSearchCV(BaseSearchCV):  # type: ignore[misc]
     Raises:
         TypeError: In ``fit``, if an argument has the wrong type.
         ValueError: In ``fit``, if an argument has a value that makes no sense, if all fits on all
-            rows fail, or if the stored study is one of other data.
+            rows fail, or if the stored study is one of other data or another search.
     """
 
     _parameter_constraints: dict[str, Any] = {
@@ -206,12 +210,16 @@ class MisoWildSearchCV(BaseSearchCV):  # type: ignore[misc]
             splits=splits,
             n_samples=n_rows(X),
         )
+        stages = None
+        if self.resource != ROWS and len(sources) > 1:
+            stages = Stages.of_estimator(self.estimator, self.resource)
         trials = Trials.of_study(
             self.storage,
             self.study_name,
             resource=self.resource,
             sources=sources,
             parameters=parameters,
+            in_stages=stages is not None,
             data=_digest(X, y, splits),
         )
         self.study_ = trials.study
@@ -230,15 +238,16 @@ class MisoWildSearchCV(BaseSearchCV):  # type: ignore[misc]
                     "verbose": self.verbose,
                 },
                 error_score=self.error_score,
+                stages=stages,
             )
-            folds = trials.search(
+            errors = trials.search(
                 evaluation,
                 budget=self.budget,
                 n_iter=self.n_iter,
                 seed=_seed(self.random_state),
                 shows_progress=self.verbose > 0,
             )
-        report_failures(folds, self.error_score)
+        report_failures(errors, self.error_score)
         self._tell(trials, is_multimetric)
         # Several scorers are one object, which has them by their names.
         self.scorer_ = getattr(scorer, "_scorers", scorer)
@@ -250,7 +259,7 @@ class MisoWildSearchCV(BaseSearchCV):  # type: ignore[misc]
         """Set the attributes that tell the results."""
         error_score = math.nan if self.error_score == "raise" else self.error_score
         everything, preferred, where = tabulate(
-            trials.rows(self.n_splits_),
+            trials.rows(),
             self.n_splits_,
             self._format_results,
             error_score=float(error_score),

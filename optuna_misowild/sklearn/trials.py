@@ -1,4 +1,8 @@
-"""The study of a search: its trials are the evaluations, until they have cost enough."""
+"""The study of a search: its trials are the evaluations, until they have cost enough.
+
+Where fits go in stages, a trial is a training that is evaluated at each stage, the steps of the
+study. Else it is one evaluation, and its source a parameter.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +21,12 @@ from optuna.trial import TrialState
 
 from optuna_misowild.budget import CostBudgetCallback
 from optuna_misowild.progress import CostProgressBar
+from optuna_misowild.pruner import MisoWildPruner
 from optuna_misowild.samplers import MisoWildSampler
+from optuna_misowild.sklearn.results import COST_ATTR
 from optuna_misowild.sklearn.results import Row
-from optuna_misowild.sklearn.results import is_recorded
 from optuna_misowild.sklearn.results import record
+from optuna_misowild.sklearn.results import recorded
 
 
 if TYPE_CHECKING:
@@ -31,16 +37,18 @@ if TYPE_CHECKING:
     from optuna.storages import BaseStorage
     from optuna.study import Study
     from optuna.trial import FrozenTrial
+    from optuna.trial import Trial
 
     from optuna_misowild.sklearn.distributions import Parameter
     from optuna_misowild.sklearn.evaluation import Evaluation
     from optuna_misowild.sklearn.resources import Source
 
 
-COST_ATTR = "cost"
 _CHOOSING_ATTR = "choosing_time"
 # What tells the data of a study from others.
 _DATA_KEY = "misowild:data"
+# And what it searches, on which sources.
+_SEARCHED_KEY = "misowild:searched"
 # The sampler plans anew once what may be spent has changed by more than this part of it.
 _REPLAN = 0.05
 # A source is cheap up to this part of what the preferred one costs where both were evaluated.
@@ -57,15 +65,17 @@ class Trials:
 
     Attributes:
         study: The study, which maximises the score.
-        resource: Name of the study's source parameter.
+        resource: Name of the study's source parameter, if it has one.
         sources: The sources, the preferred one first.
         parameters: The searched parameters, by their names in the estimator.
+        in_stages: Whether the sources are stages of one training.
     """
 
     study: Study
     resource: str
     sources: Sequence[Source]
     parameters: Mapping[str, Parameter]
+    in_stages: bool = False
 
     @classmethod
     def of_study(
@@ -76,6 +86,7 @@ class Trials:
         resource: str,
         sources: Sequence[Source],
         parameters: Mapping[str, Parameter],
+        in_stages: bool,
         data: str,
     ) -> Trials:
         """Create the study, or load it if the storage has one of that name.
@@ -86,16 +97,24 @@ class Trials:
             resource: See :class:`Trials`.
             sources: See :class:`Trials`.
             parameters: See :class:`Trials`.
+            in_stages: See :class:`Trials`.
             data: What tells these data and folds from others.
 
         Raises:
-            ValueError: If the stored study is one of other data.
+            ValueError: If the stored study is one of other data, sources or parameters.
         """
+        searched = {
+            "resource": resource,
+            "in_stages": in_stages,
+            "sources": [source.choice for source in sources],
+            "parameters": sorted(parameter.name for parameter in parameters.values()),
+        }
         with _quiet():
             study = optuna.create_study(
                 storage=storage,
                 study_name=study_name,
                 direction="maximize",
+                pruner=MisoWildPruner() if in_stages else None,
                 load_if_exists=study_name is not None,
             )
         if study.user_attrs.get(_DATA_KEY, data) != data or (
@@ -106,8 +125,15 @@ class Trials:
                 "so that its scores cannot be compared with new ones. Use another study_name, or "
                 "the same data and a cv that makes the same folds each time."
             )
+        earlier = study.user_attrs.get(_SEARCHED_KEY, searched)
+        if earlier != searched:
+            raise ValueError(
+                f"The study {study.study_name!r} in storage is of another search: it has "
+                f"{earlier}, and this one {searched}. Use another study_name."
+            )
         study.set_user_attr(_DATA_KEY, data)
-        return cls(study, resource, sources, parameters)
+        study.set_user_attr(_SEARCHED_KEY, searched)
+        return cls(study, resource, sources, parameters, in_stages)
 
     def search(
         self,
@@ -128,9 +154,9 @@ class Trials:
             shows_progress: Whether to show a progress bar.
 
         Returns:
-            What each fold of the preferred source has given.
+            For each fit on the preferred source, its error.
         """
-        if not self.study.get_trials(deepcopy=False):
+        if not self.in_stages and not self.study.get_trials(deepcopy=False):
             # Something to refit is there from the first evaluation on, and its cost is known.
             self.study.enqueue_trial({self.resource: self.sources[0].choice})
         plan: tuple[float | None, list[Any]] | None = None
@@ -141,17 +167,20 @@ class Trials:
                 if limit is not None and self._is_spent(limit):
                     return of_preferred
                 if plan != (plan := self._plan(limit, plan)):
-                    self.study.sampler = MisoWildSampler(
-                        source=self.resource,
-                        budget=plan[0],
-                        query_sources=plan[1],
-                        seed=seed,
-                    )
-                source, folds, trial = self._evaluate(evaluation)
-                if source is self.sources[0]:
-                    of_preferred += folds
+                    self.study.sampler = self._sampler(*plan, seed)
+                errors, trial = self._evaluate(evaluation)
+                of_preferred += errors
                 if bar is not None:
                     bar(self.study, trial)
+
+    def _sampler(
+        self, budget: float | None, query_sources: list[Any], seed: int | None
+    ) -> MisoWildSampler:
+        planning: dict[str, Any] = {"budget": budget, "query_sources": query_sources}
+        if self.in_stages:
+            steps = [source.n_resources for source in reversed(self.sources)]
+            return MisoWildSampler(steps=steps, seed=seed, **planning)
+        return MisoWildSampler(source=self.resource, seed=seed, **planning)
 
     def _limit(self, n_iter: int) -> float | None:
         """Return what so many evaluations on the preferred source cost, by the mean so far."""
@@ -183,9 +212,11 @@ class Trials:
         return bool(sampler.method.design(view.design_observations, view.n_rows))
 
     def _costs_of_preferred(self) -> list[float]:
-        choice = self.sources[0].choice
-        finished = self._finished()
-        return [t.user_attrs[COST_ATTR] for t in finished if t.params[self.resource] == choice]
+        return [
+            trial.user_attrs[COST_ATTR]
+            for trial in self._finished()
+            if any(source is self.sources[0] for source, _ in self._reached(trial))
+        ]
 
     def worthwhile(self) -> list[Any]:
         """Return the choices of the sources that are cheap, the time of choosing included.
@@ -198,8 +229,10 @@ class Trials:
         costs: dict[Any, dict[Any, float]] = {source.choice: {} for source in self.sources}
         for trial in self._finished():
             at = tuple(trial.params[parameter.name] for parameter in self.parameters.values())
-            evaluating = trial.user_attrs[COST_ATTR] - trial.user_attrs[_CHOOSING_ATTR]
-            costs[trial.params[self.resource]][at] = evaluating + choosing
+            cost = choosing - trial.user_attrs[_CHOOSING_ATTR]
+            for source, attrs in self._reached(trial):
+                cost += attrs[COST_ATTR]  # What it takes to get there.
+                costs[source.choice][at] = cost
 
         def is_cheap(source: Source) -> bool:
             of_source, of_preferred = costs[source.choice], costs[self.sources[0].choice]
@@ -219,36 +252,66 @@ class Trials:
     def _is_spent(self, limit: float) -> bool:
         return CostBudgetCallback(limit * (1.0 - _EXACTNESS)).is_spent(self.study)
 
-    def _evaluate(
-        self, evaluation: Evaluation
-    ) -> tuple[Source, list[dict[str, Any]], FrozenTrial]:
-        """Run one trial."""
+    def _evaluate(self, evaluation: Evaluation) -> tuple[list[dict[str, Any]], FrozenTrial]:
+        """Run one trial; return also the error of each fit on the preferred source."""
         start = time.perf_counter()
-        choices = CategoricalDistribution(tuple(source.choice for source in self.sources))
         space = {parameter.name: parameter.distribution for parameter in self.parameters.values()}
-        trial = self.study.ask({self.resource: choices, **space})
+        if not self.in_stages:
+            choices = CategoricalDistribution(tuple(source.choice for source in self.sources))
+            space = {self.resource: choices, **space}
+        trial = self.study.ask(space)
         choosing = time.perf_counter() - start
         try:
-            source = self._source_of(trial.params)
-            folds = evaluation(
-                source, self._params_of(trial.params), is_preferred=source is self.sources[0]
-            )
-            value = evaluation.value(folds)
-            record(trial, folds)
-            evaluating = math.fsum(fold["fit_time"] + fold["score_time"] for fold in folds)
-            trial.set_user_attr(COST_ATTR, choosing + evaluating)
-            trial.set_user_attr(_CHOOSING_ATTR, choosing)
+            source, value, errors = self._fit(trial, evaluation, choosing)
         except BaseException:  # Also what the user stops: no trial is to look as if it ran on.
             self.study.tell(trial, state=TrialState.FAIL)
             raise
         if math.isnan(value):
-            told = self.study.tell(trial, state=TrialState.FAIL)
-        else:
-            told = self.study.tell(trial, value)
-        return source, folds, told
+            return errors, self.study.tell(trial, state=TrialState.FAIL)
+        if self.in_stages and source is not self.sources[0]:
+            return errors, self.study.tell(trial, state=TrialState.PRUNED)
+        return errors, self.study.tell(trial, value)
 
-    def _source_of(self, params: Mapping[str, Any]) -> Source:
-        return next(s for s in self.sources if s.choice == params[self.resource])
+    def _fit(
+        self, trial: Trial, evaluation: Evaluation, choosing: float
+    ) -> tuple[Source, float, list[dict[str, Any]]]:
+        """Evaluate a trial on its source, or at one stage after the other until it stops.
+
+        Args:
+            trial: The trial, which records what each evaluation gives and costs.
+            evaluation: What evaluates parameters on a source.
+            choosing: Seconds that its choice has taken, which are part of its cost.
+
+        Returns:
+            The last source, the value there, and the error of each fit on the preferred source.
+        """
+        # Something to refit is there from the first training on.
+        is_first = not self._costs_of_preferred()
+        params = self._params_of(trial.params)
+        folds: list[dict[str, Any]] | None = None
+        cost, added = 0.0, choosing
+        for source in self._stages_of(trial.params):
+            is_preferred = source is self.sources[0]
+            folds = evaluation(source, params, is_preferred=is_preferred, before=folds)
+            value = evaluation.value(folds)
+            added += math.fsum(fold["fit_time"] + fold["score_time"] for fold in folds)
+            cost += added
+            trial.set_user_attr(_CHOOSING_ATTR, choosing)
+            record(trial, folds, added, source.n_resources if self.in_stages else None)
+            trial.set_user_attr(COST_ATTR, cost)
+            added = 0.0
+            if self.in_stages and not math.isnan(value):
+                trial.report(value, source.n_resources)
+                if not is_preferred and trial.should_prune() and not is_first:
+                    break
+        errors = [{"fit_error": fold["fit_error"]} for fold in folds or () if is_preferred]
+        return source, value, errors
+
+    def _stages_of(self, params: Mapping[str, Any]) -> Sequence[Source]:
+        """Return the sources that a trial may be evaluated on, one after the other."""
+        if self.in_stages:
+            return self.sources[::-1]
+        return [source for source in self.sources if source.choice == params[self.resource]]
 
     def _params_of(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Return the estimator's parameters, without those of the source."""
@@ -257,26 +320,25 @@ class Trials:
             for name, parameter in self.parameters.items()
         }
 
-    def rows(self, n_splits: int) -> list[Row]:
-        """Return the evaluations, with those of earlier searches.
+    def _reached(self, trial: FrozenTrial) -> Iterator[tuple[Source, dict[str, Any]]]:
+        """Yield the sources that a trial was evaluated on, with what it has recorded."""
+        for source in self._stages_of(trial.params):
+            if attrs := recorded(trial, source.n_resources if self.in_stages else None):
+                yield source, attrs
 
-        Args:
-            n_splits: Number of folds.
-        """
-        rows = []
-        for trial in self.study.get_trials():
-            if is_recorded(trial, n_splits):
-                source = self._source_of(trial.params)
-                rows.append(
-                    Row(
-                        trial=trial,
-                        params={**self._params_of(trial.params), **source.params},
-                        source=source.choice,
-                        n_resources=source.n_resources,
-                        is_preferred=source is self.sources[0],
-                    )
-                )
-        return rows
+    def rows(self) -> list[Row]:
+        """Return the evaluations, with those of earlier searches."""
+        return [
+            Row(
+                attrs=attrs,
+                params={**self._params_of(trial.params), **source.params},
+                source=source.choice,
+                n_resources=source.n_resources,
+                is_preferred=source is self.sources[0],
+            )
+            for trial in self._finished()
+            for source, attrs in self._reached(trial)
+        ]
 
 
 @contextmanager

@@ -36,7 +36,11 @@ def worthwhile(*evaluations: tuple[str, float, float, float]) -> list[str]:
                 params={"n_samples": choice, "x": x},
                 distributions=SPACE,
                 value=0.0,
-                user_attrs={"cost": evaluating + choosing, "choosing_time": choosing},
+                user_attrs={
+                    "cost": evaluating + choosing,
+                    "choosing_time": choosing,
+                    "fit_time": [evaluating],
+                },
             )
         )
     parameters = parameters_of({"x": FloatDistribution(0.0, 1.0)})
