@@ -104,33 +104,40 @@ def test_a_search_of_scikit_learn_finds_what_is_right_on_other_rows() -> None:
 
 
 def test_the_quickstart_is_the_same_at_every_run() -> None:
-    outputs = [run("quickstart.py", "--short", "--n-trials", "12") for _ in range(2)]
+    outputs = [run("quickstart.py", "--short", "--budget", "0.7") for _ in range(2)]
     first, second = (re.sub(r"^Seconds: .*$", "", o, flags=re.MULTILINE) for o in outputs)
     assert first == second
-    # What each of the three has found, and when.
-    rows = re.findall(r"^  (\w+, .*\S) +(\S+) +(\S+) +(\S+) +(\d+)$", first, re.MULTILINE)
-    names, quarters, halves, errors, trials = zip(*rows, strict=True)
-    assert names == (
-        "MisoWildSampler, 5 sources",
-        "MisoWildSampler, 100% only",
-        "TPESampler, 100% only",
-    )
-    assert trials[0] == "12"
-    (recommended,) = re.findall(r"^Value: (\S+), observed", first, re.MULTILINE)
-    assert errors[0] == recommended
-    lines = re.findall(r"^trial .* +(\d+)%.*value (\S+)   cost \S+   total (\S+)$", first, re.M)
-    for part, shown in ((0.25, quarters[0]), (0.5, halves[0])):
-        until = part * float(lines[-1][2])
+    # What both have found, and when.
+    rows = re.findall(r"^  (misowild|tpe-hyperband) +(\S+) +(\S+) +(\S+) +(\d+)$", first, re.M)
+    (ours, theirs) = ((quarter, half, end) for _, quarter, half, end, _ in rows)
+    assert float(theirs[-1]) > 0.0
+    lines = re.findall(r"^trial +\d+ +(\d+) .*value (\S+)   cost \S+   total (\S+)$", first, re.M)
+    for part, shown in zip((0.25, 0.5, 2.0), ours, strict=True):
         seen = [
-            value for source, value, total in lines if source == "100" and float(total) <= until
+            10.0 ** float(value)
+            for step, value, total in lines
+            if step == "9" and float(total) <= part * 0.7
         ]
-        assert shown == min(seen, default="none")
-    # The verdict on each source.
-    shares = re.findall(r"^ +(\d+)% +(\d+) queries .*%(.*)$", first, re.MULTILINE)
-    assert {source: verdict != "" for source, _, verdict in shares} == {
-        source: source != "100" for source, _, _ in shares
-    }
-    assert len(shares) >= 4
+        if seen:
+            assert float(shown) == pytest.approx(min(seen), abs=1e-3)
+        else:
+            assert shown == "none"
+    (recommended,) = re.findall(r"^Value: (\S+), observed", first, re.MULTILINE)
+    assert 10.0 ** float(recommended) == pytest.approx(float(ours[-1]), abs=1e-3)
+    assert re.findall(r"^ +(\d+) +\d+ queries", first, re.MULTILINE)[0] == "9"
+
+
+def test_the_table_of_the_quickstart_goes_on_where_it_was(tmp_path: Path) -> None:
+    known = tmp_path / "table.csv"
+    known.write_text(
+        "misowild,0,nan,0.3,0.1\ntpe,0,0.4,0.3,0.2\nmisowild,1,0.4,0.2,0.2\ntpe,1,0.2,0.2,0.15\n"
+    )
+    arguments = ("--seeds", "2", "--only", "misowild", "tpe", "--file", str(known))
+    output = run("quickstart_table.py", *arguments).splitlines()
+    assert output[2:] == [
+        "| misowild | none | 0.2500 | 0.1500 | 0.1000, 0.2000 |  |",
+        "| tpe | 0.3000 | 0.2500 | 0.1750 | 0.1500, 0.2000 | 1 of 2 |",
+    ]
 
 
 def test_a_comparison_counts_values_of_the_preferred_source_only(
