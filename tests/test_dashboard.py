@@ -119,6 +119,16 @@ def test_what_has_not_been_verified_is_no_result(study: optuna.Study) -> None:
     assert "**Best verified:** nothing on full yet." in note
 
 
+def test_the_importance_is_that_on_the_preferred_source(study: optuna.Study) -> None:
+    publish(study)
+    note = optuna_dashboard.get_note(study)
+    ((y, share_y), (x, share_x)) = re.findall(
+        r"([xy]) (\d+)%", re.search(r"\*\*Importance on full, by the model:\*\* (.*)\.", note)[1]
+    )
+    assert int(share_x) + int(share_y) in (99, 100, 101)
+    assert "source" not in note.split("Importance")[1].split("\n")[0]
+
+
 def test_what_the_user_has_written_is_kept(study: optuna.Study) -> None:
     optuna_dashboard.save_note(study, "Ask Ann about this one.")
     publish(study)

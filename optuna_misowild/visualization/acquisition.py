@@ -110,6 +110,7 @@ def acquisition_figure(data: FigureData, params: Sequence[str] | None = None) ->
         else [Mark("Next", "star", following.params, following.source)],
         colorscale="Greens",
         cut=_CUT,
+        centre_is_said=following is not None,
         depth=_DEPTH if data.sampler.method.logarithmic_acquisition else math.inf,
     )
     if following is None:

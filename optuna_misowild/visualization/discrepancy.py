@@ -111,7 +111,7 @@ def discrepancy_figure(data: FigureData, params: Sequence[str] | None = None) ->
             at_star.append(one.replace(" ", "\u00a0"))  # Stays on one line.
         text = f"Without its mean over the space. At the star, with it: {', '.join(at_star)}"
     quantity = Quantity(
-        title="Discrepancy" if rho is None else "Discrepancy − Mean",
+        title="Discrepancy",
         predict=predict,
         sources=others,
         captions=[caption(source) for source in others],

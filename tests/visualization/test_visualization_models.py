@@ -151,7 +151,7 @@ def test_discrepancy_takes_out_what_is_the_same_everywhere() -> None:
     wrong = next(t for t in figure.data if t.name.startswith("wrong<br>") and t.line.width)
     assert right.name == "right<br><sup>scale 1</sup><br><sup>mean +3</sup>"
     assert wrong.name.startswith(f"wrong<br><sup>scale {rho[2]:.2g}</sup><br>")
-    assert figure.layout.yaxis.title.text == "Discrepancy − Mean"
+    assert figure.layout.yaxis.title.text == "Discrepancy"
     assert [shape.y0 for shape in figure.layout.shapes] == [0.0]
     assert np.abs(right.y).max() < 0.1
     assert np.abs(wrong.y).max() > 0.5
