@@ -56,6 +56,7 @@ def recommends_nothing_that_is_forbidden(output: str) -> None:
 @pytest.mark.parametrize(
     ("name", "says_more"),
     [
+        ("boosting.py", says_nothing_else),
         ("epochs.py", says_nothing_else),
         ("last_month.py", gives_last_month_a_verdict),
         ("simulator.py", says_nothing_else),
