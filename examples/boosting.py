@@ -4,9 +4,11 @@ The loss of five folds on all rows is what counts. One fold alone costs a fifth 
 fifth of the rows less still. How well these two tell good parameters from bad, and what they
 cost, depends on the parameters, and is learnt.
 
-    python examples/boosting.py [--budget 60] [--seed 0] [--library sklearn|lightgbm] [--short]
+    python examples/boosting.py [--budget 60] [--seed 0] [--library sklearn|lightgbm] [--versus]
+        [--short]
 
-LightGBM has to be installed: pip install lightgbm.
+LightGBM has to be installed: pip install lightgbm. With --versus, TPESampler may spend the same on
+five folds only.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import optuna
+from report import print_comparison
 from report import print_summary
 from report import print_trial
 from sklearn.datasets import load_digits
@@ -65,6 +68,7 @@ class Objective:
 
     def __init__(self, X: np.ndarray, y: np.ndarray, library: str, n_trees: int) -> None:
         self.X, self.y, self.library, self.n_trees = X, y, library, n_trees
+        self.sources = SOURCES
         folds = StratifiedKFold(5, shuffle=True, random_state=0)
         self.folds = list(folds.split(X, y))
         fit, _ = self.folds[0]
@@ -72,7 +76,7 @@ class Objective:
         self.part = fit[part]
 
     def __call__(self, trial: optuna.Trial) -> float:
-        source = trial.suggest_categorical("source", SOURCES)
+        source = trial.suggest_categorical("source", self.sources)
         params = {
             "learning_rate": trial.suggest_float("learning_rate", 1e-2, 1.0, log=True),
             "leaves": trial.suggest_int("leaves", 3, 31, log=True),
@@ -96,6 +100,7 @@ def main() -> None:
     parser.add_argument("--budget", type=float, help="in processor seconds: 60, in short 1.5")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--library", choices=["sklearn", "lightgbm"], default="sklearn")
+    parser.add_argument("--versus", action="store_true", help="compare with TPESampler")
     parser.add_argument("--short", action="store_true", help="three classes, and fewer trees")
     args = parser.parse_args()
     budget = args.budget or (1.5 if args.short else 60.0)
@@ -106,6 +111,18 @@ def main() -> None:
     study = optuna.create_study(sampler=MisoWildSampler(budget=budget, seed=args.seed))
     study.optimize(objective, callbacks=[print_trial, CostBudgetCallback(budget)])
     print_summary(study, unit="s")
+
+    if args.versus:
+        theirs = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=args.seed))
+        objective.sources = SOURCES[:1]
+        theirs.optimize(objective, callbacks=[CostBudgetCallback(budget)])
+        print_comparison(
+            {"MisoWildSampler, three sources": study, "TPESampler, five folds": theirs},
+            SOURCES[0],
+            budget=budget,
+            what="loss in five folds",
+            shown=lambda value: 10.0**value,
+        )
 
 
 if __name__ == "__main__":

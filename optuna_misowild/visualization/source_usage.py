@@ -105,10 +105,10 @@ def source_usage_figure(data: FigureData) -> go.Figure:
         )
         queries = go.Bar(x=[len(own)], y=[label], text=[len(own)], orientation="h")
         share = f"<br>{cost / total:.0%}" if total > 0.0 else ""
-        costs = go.Bar(x=[label], y=[cost], text=[f"{cost:.3g}{share}"])
+        costs = go.Bar(x=[label], y=[cost], text=[f"{_amount(cost)}{share}"])
         for bars in (queries, costs):
             bars.update(marker={"color": color}, textposition="outside", cliponaxis=False)
-            bars.update(textfont={"size": FONT_SIZE}, textangle=0)
+            bars.update(textfont={"size": FONT_SIZE}, textangle=0, constraintext="none")
         for trace, row, column in (
             (points, 1, 1),
             (queries, 1, 2),
@@ -144,3 +144,7 @@ def _answer(data: FigureData) -> str:
         return f"{most}, the most"
     costly = max(n_queries, key=lambda source: paid[source])
     return f"Most of the cost on {data.labels[costly]}: {paid[costly] / total:.0%}; {most}"
+
+
+def _amount(cost: float) -> str:
+    return f"{cost:.0f}" if 100.0 <= cost < 1e6 else f"{cost:.3g}"
