@@ -128,7 +128,8 @@ def _outcome(data: FigureData, trial: FrozenTrial) -> str:
 def _answer(data: FigureData, trials: list[FrozenTrial]) -> str:
     """Say how the trainings ended."""
     ends = Counter(_outcome(data, trial) for trial in trials)
-    text = joined([f"{ends[outcome]} {outcome.lower()}" for outcome in _SYMBOLS if ends[outcome]])
+    said = {outcome: outcome.lower().replace(" its ", " their ") for outcome in _SYMBOLS}
+    text = joined([f"{ends[outcome]} {said[outcome]}" for outcome in _SYMBOLS if ends[outcome]])
     return f"Of {len(trials)} trainings: {text}"
 
 
