@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from optuna_misowild.gp.fit import MAX_DATA
 from optuna_misowild.gp.fit import SMALLEST
 from optuna_misowild.gp.fit import FitSettings
 from optuna_misowild.gp.fit import fit_gp
@@ -33,7 +34,7 @@ _FLOOR = 1e-4
 MIN_LOG_SCALE = 0.05
 
 RAW = FitSettings(nu=1.5, ard=False, prior=None)
-LOG = FitSettings(min_scale=MIN_LOG_SCALE)
+LOG = FitSettings(min_scale=MIN_LOG_SCALE, max_data=MAX_DATA)
 
 _LARGEST_LOG = math.log(np.finfo(np.float64).max)
 

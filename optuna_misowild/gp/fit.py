@@ -44,6 +44,9 @@ STARTS = (
     ((0.1, 0.5), (0.25, 0.1), (0.5, 0.5)),
     ((0.03, 1e-4), (0.1, 1e-4), (0.3, 1e-4), (1.0, 1e-4)),
 )
+# Number of values that the models of the robust method and CArBO are conditioned on at most: the
+# time of a suggestion grows with its square.
+MAX_DATA = 500
 # L-BFGS-B iterations from each start: until it has converged, unless it is said otherwise. It ends
 # where no derivative is larger than the tolerance, which costs at most 1e-3 of log likelihood.
 N_ITERATIONS = 100
@@ -65,6 +68,8 @@ class FitSettings:
             sources; ``"gls"``, the likeliest one, by generalised least squares; or a number that
             is known beforehand, from which deviations are measured then.
         min_scale: The least standard deviation that values are standardised by.
+        max_data: Of more values than that, the model is conditioned on so many (see
+            :func:`subset`); None for no limit.
 
     Raises:
         ValueError: If ``mean`` is another text.
@@ -75,6 +80,7 @@ class FitSettings:
     prior: Prior | None = Prior()
     mean: str | float = "sample"
     min_scale: float = 0.0
+    max_data: int | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.mean, str) and self.mean not in MEANS:
@@ -176,7 +182,7 @@ def fit_gp(
         warm_start: Hyperparameters that are the only start, which is several times faster.
         n_iterations: Of L-BFGS-B, from each start.
         max_points: With more values than that, hyperparameters are fitted to so many of them
-            (see :func:`subset`). The model is conditioned on all of them in any case.
+            (see :func:`subset`).
 
     Returns:
         The model, in the units of ``y``.
@@ -227,10 +233,11 @@ def fit_gp(
             )
     elif n > 1 and known_mean is None:
         scale *= _FLAT
+    rows = subset(source, targets, settings.max_data)
     model = MultiSourceGP(
-        X=X,
-        source=source,
-        y=y,
+        X=X[rows],
+        source=source[rows],
+        y=y[rows],
         hyperparameters=hyperparameters,
         offsets=offsets,
         mean=mean,
@@ -244,9 +251,9 @@ def fit_gp(
 
 
 def subset(
-    source: NDArray[np.int_], values: NDArray[np.float64], max_points: int
+    source: NDArray[np.int_], values: NDArray[np.float64], max_points: int | None
 ) -> NDArray[np.int_]:
-    """Return the rows, at most ``max_points``, that hyperparameters are fitted on.
+    """Return the rows, at most ``max_points``, that stand for all of them.
 
     Source 0 gets half of the places, or more if the others do not need theirs; the others share
     the rest in proportion to what they have. Within a source, half of the places go to the lowest
@@ -256,10 +263,10 @@ def subset(
     Args:
         source: Shape (n,).
         values: Shape (n,).
-        max_points: The limit.
+        max_points: The limit, or None.
     """
     n = len(source)
-    if n <= max_points:
+    if max_points is None or n <= max_points:
         return np.arange(n)
     counts = np.bincount(source)
     others = n - counts[0]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from optuna_misowild.gp.fit import MAX_DATA
 from optuna_misowild.gp.fit import FitSettings
 from optuna_misowild.gp.fit import fit_gp
 from optuna_misowild.gp.fit import shared_offsets
@@ -46,7 +47,7 @@ class Quantity:
     many: int
 
 
-OBJECTIVE = Quantity(FitSettings(prior=Prior(ordered_noise=True)), many=128)
+OBJECTIVE = Quantity(FitSettings(prior=Prior(ordered_noise=True), max_data=MAX_DATA), many=128)
 
 
 def fit_in_order(

@@ -17,6 +17,7 @@ import numpy as np
 from optuna_misowild.gp.cost import LOG
 from optuna_misowild.gp.cost import fit_log_cost
 from optuna_misowild.gp.cost import typical_cost
+from optuna_misowild.gp.fit import MAX_DATA
 from optuna_misowild.gp.fit import FitSettings
 from optuna_misowild.gp.fit import fit_gp
 from optuna_misowild.gp.likelihood import Prior
@@ -56,7 +57,7 @@ if TYPE_CHECKING:
 
 # The prior of Optuna's `GPSampler`, whose noise is Gamma(1.1, 30): beside it, cost-cooling shows
 # what it is worth to be aware of costs.
-OBJECTIVE = FitSettings(prior=Prior(noise_shape=1.1))
+OBJECTIVE = FitSettings(prior=Prior(noise_shape=1.1), max_data=MAX_DATA)
 
 INITIAL_DESIGNS = ("lhs", "cost-effective")
 

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from optuna_misowild.gp.fit import MAX_DATA
 from optuna_misowild.gp.fit import FitSettings
 from optuna_misowild.gp.in_order import N_OFFSETS
 from optuna_misowild.gp.in_order import RESTART_EVERY
@@ -47,11 +48,14 @@ if TYPE_CHECKING:
 
 # Failures are either systematic or random, which the noise tells: it may be as large as the
 # labels' variance. Success is what is expected unless there is evidence of failure.
-_SUCCESS = Quantity(FitSettings(mean=1.0, prior=Prior(noise_shape=1.5, noise_rate=3.0)), many=128)
+_SUCCESS = Quantity(
+    FitSettings(mean=1.0, prior=Prior(noise_shape=1.5, noise_rate=3.0), max_data=MAX_DATA),
+    many=128,
+)
 # By which labels of ±1 are less certain than normal variables of their variance are: with it,
 # probabilities are calibrated best, and in the midst of failures they go down to 1e-3.
 _LABEL_VARIANCE = 0.1
-_CONSTRAINT = Quantity(FitSettings(prior=Prior(ordered_noise=True)), many=128)
+_CONSTRAINT = Quantity(FitSettings(prior=Prior(ordered_noise=True), max_data=MAX_DATA), many=128)
 
 # The floor of a fitted noise is no noise: with it, places at the wrong side of an edge would pass
 # for feasible ones to the end, and the optimum is mostly at an edge. Noise above it is either

@@ -222,11 +222,14 @@ def read(
         return -1 if index is None else index
 
     number = [trial.number for trial, *_ in kept]
-    # A running trial may have more to say.
-    constraints = [
-        attributes.constraint_values(t, sources.name) if t.state.is_finished() else {}
-        for t, *_ in kept
-    ]
+    # Once for each trial, however many readings it has. A running one may have more to say.
+    once = {t.number: t for t, *_ in kept}
+    told: dict[int, dict[str, float]] = {
+        n: attributes.constraint_values(t, sources.name) if t.state.is_finished() else {}
+        for n, t in once.items()
+    }
+    constraints = [told[n] for n in number]
+    imported = {n for n, t in once.items() if attributes.is_imported(t)}
     names, ignored = constraint_names(constraints)
     sign = -1.0 if direction == StudyDirection.MAXIMIZE else 1.0
     y = np.array([sign * reading.value for *_, reading in kept], dtype=float)
@@ -243,7 +246,7 @@ def read(
         cost=np.array([reading.cost for *_, reading in kept], dtype=float),
         free=free,
         running=running & np.isnan(y),
-        imported=np.array([attributes.is_imported(t) for t, *_ in kept], dtype=bool),
+        imported=np.array([n in imported for n in number], dtype=bool),
         # What it had reported before tells no less.
         stale=np.array([n in stale for n in number], dtype=bool) & np.isnan(y),
         failed=np.array([reading.failed for *_, reading in kept], dtype=bool),

@@ -82,6 +82,10 @@ def ended_on(trial: FrozenTrial, sources: Sources, *, is_complete: bool) -> int:
     has returned the value in place of raising ``TrialPruned``.
     """
     furthest = min(reached(trial, sources), default=meant_for(trial, sources))
+    return _ended_on(trial, sources, furthest, is_complete=is_complete)
+
+
+def _ended_on(trial: FrozenTrial, sources: Sources, furthest: int, *, is_complete: bool) -> int:
     if is_complete:
         visit = visit_of(trial, sources.steps[furthest])
         return furthest if visit is not None and visit.stops else 0
@@ -121,7 +125,7 @@ def readings_of(
         limit = sources.steps[query]
         values = {s: found for s, found in values.items() if sources.steps[s] < limit}
     elif is_complete:
-        query = ended_on(trial, sources, is_complete=True)
+        query = _ended_on(trial, sources, min(values, default=meant), is_complete=True)
     else:
         if trial.state == TrialState.RUNNING:
             values.pop(0, None)

@@ -101,6 +101,22 @@ def test_more_data_than_are_fitted_on_are_still_conditioned_on() -> None:
     assert variance.max() < 0.05
 
 
+def test_a_model_is_conditioned_on_no_more_data_than_its_settings_allow() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.random((120, 2))
+    source = np.arange(120) % 3
+    y = np.sin(6 * X).sum(axis=1)
+    settings = FitSettings(max_data=60)
+    model = fit_gp(X, y, source=source, offsets=np.zeros(3), settings=settings)
+    rows = subset(source, y, 60)
+    np.testing.assert_array_equal(model.X, X[rows])
+    np.testing.assert_array_equal(model.y, y[rows])
+    np.testing.assert_array_equal(model.source, source[rows])
+    # Where it is best, as all values tell.
+    low = np.argsort(y)[:10]
+    np.testing.assert_allclose(model.predict_mean(X[low]), y[low], atol=0.05)
+
+
 @pytest.mark.parametrize(
     ("counts", "expected"), [([40, 200, 60], [40, 46, 13]), ([400, 20], [80, 20]), ([200], [100])]
 )

@@ -16,6 +16,7 @@ from robust_observations import observe
 from scipy.stats import norm
 
 from optuna_misowild.gp.cost import LogCost
+from optuna_misowild.gp.fit import MAX_DATA
 from optuna_misowild.methods.robust.model import RobustAcquisition
 from optuna_misowild.optim.acquisition import log_ei
 from optuna_misowild.optim.domain import Domain
@@ -47,6 +48,24 @@ def test_without_another_source_both_models_are_one(others: str) -> None:
         assert model.single is not None
         Z = np.random.default_rng(0).random((5, 2))
         np.testing.assert_allclose(model.single.predict(Z)[0], model.joint.predict(Z)[0])
+
+
+def test_of_many_values_both_models_know_the_same_ones_of_the_preferred_source() -> None:
+    rng = np.random.default_rng(0)
+    X, source = rng.random((MAX_DATA + 200, 2)), (np.arange(MAX_DATA + 200) % 3 > 0).astype(int)
+    observations = observe(X, source, objective(X))
+    model = METHOD.fit(observations, SQUARE)
+    known = model.joint.source == 0
+    assert MAX_DATA <= len(model.joint.X) < MAX_DATA + 100
+    assert model.single is not None
+    np.testing.assert_array_equal(model.single.X, model.joint.X[known])
+    # x⁺ is the best of all of them.
+    assert len(model.ranked) == len(X)
+    training = replace(observations, trial=np.arange(len(X)) // 2)
+    again = METHOD._fit(training, SQUARE, like=model, training=100)
+    assert len(again.joint.X) <= MAX_DATA + 2
+    for row in (200, 201):  # Of the training that asks.
+        assert (again.joint.X == X[row]).all(axis=1).any()
 
 
 def test_joint_model_loses_its_weight_where_it_predicts_badly() -> None:

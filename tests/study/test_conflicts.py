@@ -177,9 +177,11 @@ def test_of_two_that_have_both_told_the_same_the_earlier_goes_first(
     for thread in threads:
         thread.join()
     earlier, later = (trial.number for trial in trials)
-    # The first ones of the default choose again once they know that there are cheap sources.
+    # The first ones of the default choose again once they know that there are cheap sources; the
+    # earlier one may know it from the beginning.
     again = method == "robust" and n_before == 0
-    assert looks == {earlier: 1 + again, later: 2 + again}
+    assert looks[earlier] in {1, 1 + again}
+    assert looks[later] == 2 + again
     assert choose(trials[0]) != choose(trials[1])
 
 

@@ -15,6 +15,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from optuna_misowild.gp.fit import MAX_DATA
+from optuna_misowild.gp.fit import subset
 from optuna_misowild.gp.in_order import N_OFFSETS
 from optuna_misowild.gp.in_order import RESTART_EVERY
 from optuna_misowild.gp.in_order import fit_in_order
@@ -142,17 +144,32 @@ class RobustMethod(Policy):
 
     def fit(self, observations: Observations, domain: Domain) -> RobustModel:
         """Fit the joint model, GP_1, the costs, and what is feasible."""
-        return self._fit(observations, domain, None)
+        return self._fit(observations, domain)
 
     def _fit(
-        self, observations: Observations, domain: Domain, like: RobustModel | None
+        self,
+        observations: Observations,
+        domain: Domain,
+        *,
+        like: RobustModel | None = None,
+        training: int = -1,
     ) -> RobustModel:
-        """Fit the models; or give those of earlier observations the new values, which is fast."""
+        """Fit the models.
+
+        Args:
+            observations: The trials so far.
+            domain: The search space.
+            like: Models of earlier observations, which are given the new values: that is fast.
+            training: A trial that these have to know.
+        """
         X, source, y = observations.X, observations.source, observations.y.copy()
         valued = np.flatnonzero(observations.has_value)
         y[valued] = clip_outliers(y[valued], source[valued])
         if like is not None:
-            joint = like.joint.with_data(X[valued], y[valued], source[valued])
+            rows = valued[subset(source[valued], y[valued], MAX_DATA)]
+            own = np.flatnonzero((observations.trial == training) & observations.has_value)
+            rows = np.union1d(rows, own)
+            joint = like.joint.with_data(X[rows], y[rows], source[rows])
             feasibility = like.feasibility
         else:
             joint = fit_in_order(
@@ -176,14 +193,16 @@ class RobustMethod(Policy):
         first = observations.valued(0)
         best = float(y[first[observations.feasible[first]]].min(initial=np.inf))
         single, odds = None, np.inf
+        known = joint.source == 0
         if like is not None:
             odds = like.log_odds
             if like.single is not None:
-                zero = np.zeros(len(first), dtype=int)
-                single = like.single.with_data(X[first], y[first], zero)
+                single = like.single.with_data(joint.X[known], joint.y[known], joint.source[known])
         elif len(first) >= self.n_mixture and best < np.inf:
             alone = len(first) == len(valued)
-            single = joint if alone else fit_single(X[first], y[first], domain.categorical)
+            single = (
+                joint if alone else fit_single(joint.X[known], joint.y[known], domain.categorical)
+            )
             odds = log_odds(joint, single)
 
         unvalued = np.flatnonzero(~observations.has_value & ~observations.failed)
@@ -299,7 +318,7 @@ class RobustMethod(Policy):
         seen = observations.only(~own)
         paid = training.paid - training.before
         seen = replace(seen, spent=seen.spent + (paid if np.isfinite(paid) else 0.0))
-        updated = self._fit(seen, domain, model)
+        updated = self._fit(seen, domain, like=model, training=training.trial)
         return judge(updated, training, min_probability=self.min_probability)
 
     def resume(self, model: RobustModel, training: Training) -> Verdict:
