@@ -63,6 +63,15 @@ def publish(study: Study, *, sampler: MethodSampler | None = None) -> None:
     They replace those of an earlier call. In the note, what stands above our heading is kept.
     The study's storage must be one that the dashboard can read, such as SQLite.
 
+    Example:
+
+        .. code-block:: python
+
+            from optuna_misowild import MisoWildSampler
+            from optuna_misowild.dashboard import publish
+
+            publish(study, sampler=MisoWildSampler(budget=3600))  # Its settings, for the note.
+
     Args:
         study: A study, finished or running.
         sampler: The sampler whose method and settings count; by default the study's. If that is

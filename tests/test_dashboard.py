@@ -21,6 +21,7 @@ from optuna_dashboard._custom_plot_data import get_plotly_graph_objects
 import plotly.io as pio
 from plotly.offline import get_plotlyjs
 import pytest
+from studies_to_see import six_d
 from studies_to_see import study_of
 
 from optuna_misowild import MisoWildSampler
@@ -285,6 +286,12 @@ def test_the_table_of_trials(study: optuna.Study, address: str, browser: Any) ->
     ]
 
 
+def figures_on_the_page_of(study: optuna.Study) -> list[Any]:
+    publish(study)
+    attributes = study._storage.get_study_system_attrs(study._study_id)
+    return [pio.from_json(text) for text in get_plotly_graph_objects(attributes).values()]
+
+
 @pytest.mark.slow
 def test_no_letters_lie_on_others_in_the_frames_of_the_page(browser: Any, tmp_path: Path) -> None:
     figures = []
@@ -295,10 +302,10 @@ def test_no_letters_lie_on_others_in_the_frames_of_the_page(browser: Any, tmp_pa
             return 0.1 * math.log10(x * y)
 
         study = study_of(20, space, sources=("100%", "40%", "30%", "20%", "10%"))
-        publish(study)
-        attributes = study._storage.get_study_system_attrs(study._study_id)
-        figures += map(pio.from_json, get_plotly_graph_objects(attributes).values())
-    assert len(figures) == 3 * len(FIGURES)
+        figures += figures_on_the_page_of(study)
+    # Two rows of slices.
+    figures += figures_on_the_page_of(study_of(20, six_d, sources=("full", "30%", "10%", "3%")))
+    assert len(figures) == 4 * len(FIGURES)
     # What is larger than the page's frame would be cut off.
     assert {(f.layout.width, f.layout.height) for f in figures} == {(None, None)}
     frame = {"default_width": "640px", "default_height": "450px", "full_html": False}

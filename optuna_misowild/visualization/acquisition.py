@@ -54,6 +54,15 @@ def plot_acquisition(
     excluded because it is not much cheaper than the preferred one. The star may be elsewhere
     than the maximum: on the preferred source, because it has not been asked for long.
 
+    Example:
+
+        .. code-block:: python
+
+            from optuna_misowild.visualization import plot_acquisition
+
+            figure = plot_acquisition(study, ["x", "y"])
+            figure.write_html("acquisition.html")
+
     Args:
         study: A study, finished or running.
         params: Names of the parameters to show; by default all.

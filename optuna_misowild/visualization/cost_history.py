@@ -60,6 +60,15 @@ def plot_cost_history(
     How to read it: the earlier and the lower the line falls (in a study that minimises), the
     better. Small points before a fall are the cheap queries that led to it.
 
+    Example:
+
+        .. code-block:: python
+
+            from optuna_misowild.visualization import plot_cost_history
+
+            figure = plot_cost_history({"now": study, "before": earlier})
+            figure.write_html("cost-history.html")
+
     Args:
         study: A study, a list of them, or a dict of them by the names to show.
         sampler: The sampler whose method and settings count; by default the study's. If that is

@@ -46,6 +46,15 @@ def plot_discrepancy(
     paper's, it is η, the distance between the augmented model and that of the source, from
     which nothing is taken out.
 
+    Example:
+
+        .. code-block:: python
+
+            from optuna_misowild.visualization import plot_discrepancy
+
+            figure = plot_discrepancy(study)
+            figure.write_html("discrepancy.html")
+
     Args:
         study: A study, finished or running.
         params: Names of the parameters to show; by default all.

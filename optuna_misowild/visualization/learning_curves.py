@@ -65,6 +65,15 @@ def plot_learning_curves(study: Study, *, sampler: MethodSampler | None = None) 
     How to read it: where lines that are low early end low, short trainings tell the good from the
     bad. Where they cross, only long ones do.
 
+    Example:
+
+        .. code-block:: python
+
+            from optuna_misowild.visualization import plot_learning_curves
+
+            figure = plot_learning_curves(study)
+            figure.write_html("learning-curves.html")
+
     Args:
         study: A study whose objective reports values, finished or running.
         sampler: The sampler whose method and settings count; by default the study's. If that is

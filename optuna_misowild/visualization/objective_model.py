@@ -40,6 +40,15 @@ def plot_objective_model(
     far as their good regions are the same as its. Where the standard deviation is large, the
     model does not know.
 
+    Example:
+
+        .. code-block:: python
+
+            from optuna_misowild.visualization import plot_objective_model
+
+            figure = plot_objective_model(study, ["x", "y"])
+            figure.write_html("objective-model.html")
+
     Args:
         study: A study, finished or running.
         params: Names of the parameters to show; by default all.

@@ -44,6 +44,15 @@ def plot_source_usage(study: Study, *, sampler: MethodSampler | None = None) -> 
     more for the money. Whether it told anything is another question, which
     :func:`plot_source_worth` answers as far as there are queries enough.
 
+    Example:
+
+        .. code-block:: python
+
+            from optuna_misowild.visualization import plot_source_usage
+
+            figure = plot_source_usage(study)
+            figure.write_html("source-usage.html")
+
     Args:
         study: A study, finished or running.
         sampler: The sampler whose method and settings count; by default the study's. If that is

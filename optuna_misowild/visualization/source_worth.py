@@ -60,6 +60,15 @@ def plot_source_worth(study: Study, *, sampler: MethodSampler | None = None) -> 
     near the optimum only, the values differ less, and so the correlation is lower;
     :func:`plot_discrepancy` shows where a source misleads.
 
+    Example:
+
+        .. code-block:: python
+
+            from optuna_misowild.visualization import plot_source_worth
+
+            figure = plot_source_worth(study)
+            figure.write_html("source-worth.html")
+
     Args:
         study: A study, finished or running.
         sampler: The sampler whose method and settings count; by default the study's. If that is

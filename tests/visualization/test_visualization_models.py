@@ -50,6 +50,10 @@ def test_slices_go_through_the_recommended_parameters() -> None:
     assert figure.layout.yaxis.type == "log"
     assert figure.layout.xaxis2.categoryarray == ("a", "None", "True")
     params = recommend(study, sampler=sampler).params
+    said = " ".join(line[5:-6] for line in figure.layout.title.text.split("<br>")[1:])
+    for name, value in params.items():  # Where the slices cut, also along what is not shown.
+        text = f"{value:.3g}" if isinstance(value, float) else str(value)
+        assert f"{name} = {text}" in said
     stars = traces(figure, "Recommended")
     assert stars[0].x[0] == pytest.approx(params["y"], rel=1e-5)
     assert stars[1].x[0] == str(params["kind"])
