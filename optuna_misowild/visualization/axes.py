@@ -122,25 +122,29 @@ def log_ticks(low: float, high: float) -> list[float]:
     return [step * 10.0**power for power in powers for step in steps]
 
 
-def log_axis(values: NDArray[np.float64]) -> dict[str, Any]:
+def log_axis(values: NDArray[np.float64], *, most: int = 12) -> dict[str, Any]:
     """Return the properties of a logarithmic axis that ends on ticks and shows all values.
 
-    Those that are not positive are not shown.
+    Args:
+        values: What it has to show; what is not positive is left out.
+        most: So many ticks there is room for.
     """
     shown = values[np.isfinite(values) & (values > 0.0)]
     if len(shown) == 0:
         return {"type": "log"}
     low, high = math.log10(shown.min()), math.log10(shown.max())
-    ticks = log_ticks(low, high)
-    places = [math.log10(tick) for tick in ticks]
-    first = max(i for i, place in enumerate(places) if place <= low + 1e-9)
-    last = min(i for i, place in enumerate(places) if place >= high - 1e-9)
-    if first == last:
-        first, last = max(first - 1, 0), min(last + 1, len(ticks) - 1)
-    ticks = ticks[first : last + 1]
+    first, last = math.floor(low + 1e-9), math.ceil(high - 1e-9)
+    ticks = [step * 10.0**power for power in range(first, last + 1) for step in (1, 2, 5)]
+    below = max(i for i, tick in enumerate(ticks) if math.log10(tick) <= low + 1e-9)
+    above = min(i for i, tick in enumerate(ticks) if math.log10(tick) >= high - 1e-9)
+    below, above = (max(below - 1, 0), above + 1) if below == above else (below, above)
+    ticks = ticks[below : above + 1]
+    if len(ticks) > most:
+        stride = math.ceil((last - first) / (most - 1))
+        ticks = [10.0**power for power in range(first, last + stride, stride)]
     return {
         "type": "log",
-        "range": [places[first], places[last]],
+        "range": [math.log10(ticks[0]), math.log10(ticks[-1])],
         "tickvals": ticks,
         "ticktext": [f"{tick:g}" for tick in ticks],
     }

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
 _COLUMNS = 3
 _STANDOFF = 4
+_TICKS = 5  # On a logarithmic axis of one of several rows.
 _RESOLUTION = 101
 _PANEL_HEIGHT = 320
 # Between two rows of panels, in their height: the axis below the upper one, also where the page of
@@ -115,7 +116,7 @@ def slice_figure(
     if quantity.is_log:
         shown = [c.mean for panel in curves for c in panel]
         shown.append(np.array([quantity.observation(query) for query in data.queries]))
-        figure.update_yaxes(**log_axis(np.concatenate(shown)))
+        figure.update_yaxes(**log_axis(np.concatenate(shown), most=_TICKS if n_rows > 1 else 12))
     if quantity.midpoint is not None:
         line = {"width": 1, "dash": "dot", "color": "grey"}
         figure.add_hline(y=quantity.midpoint, line=line)

@@ -94,7 +94,7 @@ def source_worth_figure(data: FigureData) -> go.Figure:
     worths = source_worths(data)
     asked = [worth.cost for worth in worths.values() if math.isfinite(worth.cost)]
     known = [worth.low for worth in worths.values() if math.isfinite(worth.correlation)]
-    costs = log_axis(np.array([min([*asked, 0.1]) / 2.0, max([*asked, 1.0]) * 1.8]))
+    costs = log_axis(np.array([min([*asked, 0.1]) / 2.0, max([*asked, 1.0]) * 1.8]), most=8)
     left, right = (10.0**end for end in costs["range"])
     lowest = min([-0.1, *known]) - 0.05
     # Those without a correlation stand below the axis of correlations, in a strip of their own.
@@ -111,7 +111,7 @@ def source_worth_figure(data: FigureData) -> go.Figure:
                 "interval. Area: number of queries",
             ),
             margin={"t": 110},
-            xaxis={"title": f"Cost of a Query, Relative to {preferred}", **costs},
+            xaxis={"title": f"Cost of a Query, Relative to {preferred}", "tickangle": 0, **costs},
             yaxis={
                 "title": f"Correlation with {preferred}, Where Asked",
                 "zeroline": False,

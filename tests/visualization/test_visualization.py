@@ -172,7 +172,8 @@ def test_without_plotly(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_example_of_every_figure_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(go.Figure, "write_html", lambda figure, path: Path(path).touch())
-    studies = {"study": study_of(8, two_d), "earlier": study_of(4, two_d)}
+    study = study_of(4, two_d, sources=("full", "half"))
+    studies = {"study": study, "earlier": study}
     names = [name for name in visualization.__all__ if name.startswith("plot_")]
     for module, name in [*((visualization, name) for name in names), (dashboard, "publish")]:
         text = inspect.cleandoc(getattr(module, name).__doc__)

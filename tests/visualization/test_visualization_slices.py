@@ -111,6 +111,12 @@ def test_a_logarithmic_axis_ends_on_ticks() -> None:
     assert layout["ticktext"][0] == "0.02" and layout["ticktext"][-1] == "10"
     assert log_axis(np.array([2.0, 2.0]))["range"] == pytest.approx([0.0, math.log10(5.0)])
     assert log_axis(np.array([0.0])) == {"type": "log"}
+    for low, high in ((1e-3, 40.0), (2e-7, 3e6), (0.9, 1.1), (0.3, 2000.0)):
+        layout = log_axis(np.array([low, high]), most=5)
+        ends = np.log10([layout["tickvals"][0], layout["tickvals"][-1]])
+        assert layout["range"] == pytest.approx(ends)
+        assert ends[0] <= math.log10(low) < math.log10(high) <= ends[1]
+        assert 2 <= len(layout["tickvals"]) <= 5
 
 
 def test_categories_have_bars_with_both_ends(data: FigureData) -> None:
