@@ -12,10 +12,12 @@ from optuna_misowild.gp.multi_source import MultiSourceGP
 
 
 Array = NDArray[np.float64]
+# Of four sources that share one discrepancy.
+SIZES = (1.0, 0.4, 0.1, 0.03)
 
 
 def random_problem(
-    seed: int = 0, n: int = 30, d: int = 3, n_sources: int = 4
+    seed: int = 0, n: int = 30, d: int = 3, n_sources: int = 4, sizes: tuple[float, ...] = ()
 ) -> tuple[Array, Array, Array, Hyperparameters, Array]:
     rng = np.random.default_rng(seed)
     X = rng.random((n, d))
@@ -35,6 +37,10 @@ def random_problem(
         tau=tau,
         kappa=kappa,
     )
+    if sizes:
+        of_all = np.log([0.7, 0.4, 0.6, 0.8])
+        theta = np.concatenate([h.to_vector(d)[: d + 1 + n_sources], of_all])
+        h = Hyperparameters.from_vector(theta, d, sizes)
     return X, source, y, h, categorical
 
 

@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+import math
 import pickle
+from typing import Any
 
 import numpy as np
 import optuna
+from optuna.distributions import CategoricalDistribution
+from optuna.distributions import FloatDistribution
 import pytest
 
 from optuna_misowild import MisoWildSampler
@@ -111,3 +115,30 @@ def test_it_can_be_pickled() -> None:
     model = fitted("robust")
     params = {"x": 3.0, "kind": "b"}
     assert pickle.loads(pickle.dumps(model)).predict(params) == model.predict(params)
+
+
+@pytest.mark.parametrize(
+    ("choices", "is_shared"), [([64, 16, 4, 1], True), (["fine", "good", "poor", "bad"], False)]
+)
+def test_sources_of_several_sizes_share_one_discrepancy(
+    choices: list[Any], is_shared: bool
+) -> None:
+    rng = np.random.default_rng(0)
+    study = optuna.create_study(sampler=MisoWildSampler())
+    space = {
+        "source": CategoricalDistribution(choices),
+        "x": FloatDistribution(0, 1),
+        "y": FloatDistribution(0, 1),
+    }
+    for i in range(40):
+        x, y = rng.random(2)
+        error = 0.2 * (4.0 ** (0.6 * (i % 4)) - 1.0) * (1.0 + math.cos(3.0 * y))
+        study.add_trial(
+            optuna.trial.create_trial(
+                params={"source": choices[i % 4], "x": x, "y": y},
+                distributions=space,
+                value=math.sin(5.0 * x) + y**2 + error,
+            )
+        )
+    joint = MisoWildSampler().model(study).joint
+    assert (joint.hyperparameters.decay is not None) == is_shared

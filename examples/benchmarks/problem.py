@@ -118,13 +118,15 @@ class Source:
     """One source: functions of locations (..., d), in natural units, to arrays (...).
 
     ``noise`` is the standard deviation of what an observation adds to the value. ``constraints``
-    gives g_k(x), shape (..., K), each at most 0 where it is met.
+    gives g_k(x), shape (..., K), each at most 0 where it is met. ``size`` is what a user would
+    call it who has sources of several sizes, such as a number of epochs; else it is its index.
     """
 
     value: Callable[[Array], Array]
     cost: Callable[[Array], Array]
     noise: float = 0.0
     constraints: Callable[[Array], Array] = unconstrained
+    size: float | str | None = None
 
 
 @dataclass(frozen=True)
@@ -158,6 +160,11 @@ class Problem:
         """The sources in the order of their mean costs."""
         means = [np.mean(source.cost(self.sample)) for source in self.sources]
         return tuple(int(s) for s in np.argsort(means, kind="stable"))
+
+    @property
+    def choices(self) -> tuple[Any, ...]:
+        """What the sources are called in a study."""
+        return tuple(i if s.size is None else s.size for i, s in enumerate(self.sources))
 
     def evaluate(self, source: int, x: Array) -> tuple[Array, Array]:
         """Return the noise-free values and the costs of a source at x (..., d)."""

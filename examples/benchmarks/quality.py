@@ -161,7 +161,8 @@ def evaluate(
 
     source = 0
     if method.use == Use.CHOSEN:
-        source = trial.suggest_categorical("source", range(len(problem.sources)))
+        choices = problem.choices
+        source = choices.index(trial.suggest_categorical("source", choices))
     x = problem.suggest(trial)
     if method.use != Use.RUNGS:
         return Evaluation(x, source, *ask(source))

@@ -42,7 +42,8 @@ def _problem(
         name=name,
         parameters=parameters,
         sources=tuple(
-            Source(partial(table.error, s), partial(table.cpu_s, s)) for s in range(len(SOURCES))
+            Source(partial(table.error, s), partial(table.cpu_s, s), size=size)
+            for s, size in enumerate(SOURCES)
         ),
         minimum=table.lowest_error,
         evaluations=evaluations,

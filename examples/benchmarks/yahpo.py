@@ -85,6 +85,7 @@ class Scenario:
                 Source(
                     partial(self.value, folder=folder, task=task, level=level),
                     partial(self.cost, folder=folder, task=task, level=level),
+                    size=level,
                 )
                 for level in self.levels
             ),

@@ -166,6 +166,7 @@ def fit_gp(
     warm_start: Hyperparameters | None = None,
     n_iterations: int = N_ITERATIONS,
     max_points: int = 300,
+    sizes: tuple[float, ...] = (),
 ) -> MultiSourceGP:
     """Fit the model: the likeliest hyperparameters, by L-BFGS-B with the analytic gradient.
 
@@ -183,6 +184,8 @@ def fit_gp(
         n_iterations: Of L-BFGS-B, from each start.
         max_points: With more values than that, hyperparameters are fitted to so many of them
             (see :func:`subset`).
+        sizes: Of each source, relative to the preferred one, shape (S,), if they share one
+            discrepancy.
 
     Returns:
         The model, in the units of ``y``.
@@ -195,7 +198,9 @@ def fit_gp(
     known_mean = None if isinstance(settings.mean, str) else settings.mean
     targets, mean, scale = standardise(y - offsets[source], settings.min_scale, known_mean)
     n_sources = len(offsets)
-    hyperparameters = Hyperparameters.start(d, n_sources) if warm_start is None else warm_start
+    hyperparameters = (
+        Hyperparameters.start(d, n_sources, sizes=sizes) if warm_start is None else warm_start
+    )
     if targets.any():
         rows = subset(source, targets, max_points)
         density = Density(
@@ -208,19 +213,24 @@ def fit_gp(
             ard=settings.ard,
             prior=settings.prior,
             free_mean=settings.mean == "gls",
+            sizes=sizes,
         )
         groups = (
             [[warm_start]]
             if warm_start is not None
             else [
                 [
-                    Hyperparameters.start(d, n_sources, length_scale=length_scale, noise=noise)
+                    Hyperparameters.start(
+                        d, n_sources, length_scale=length_scale, noise=noise, sizes=sizes
+                    )
                     for length_scale, noise in group
                 ]
                 for group in STARTS
             ]
         )
-        found = likeliest(density, groups, n_sources=n_sources, n_iterations=n_iterations)
+        found = likeliest(
+            density, groups, n_sources=n_sources, n_iterations=n_iterations, sizes=sizes
+        )
         if found is not None:
             length_scale = np.broadcast_to(found.length_scale, d)
             hyperparameters = replace(found, length_scale=length_scale)
@@ -288,6 +298,7 @@ def likeliest(
     *,
     n_sources: int,
     n_iterations: int,
+    sizes: tuple[float, ...] = (),
 ) -> Hyperparameters | None:
     """Return the best hyperparameters found; None if none was, since nothing is finite.
 
@@ -299,11 +310,12 @@ def likeliest(
         groups: Hyperparameters to start from, noisy ones first.
         n_sources: S.
         n_iterations: Of L-BFGS-B, from each start.
+        sizes: See :func:`fit_gp`.
     """
     from scipy.optimize import minimize
 
     p = density.n_scales
-    limits = bounds(p, n_sources)
+    limits = bounds(p, n_sources, sizes)
     value, theta = np.inf, np.empty(0)
     for group in groups:
         starts = [np.clip(start.to_vector(p), *limits.T) for start in group]
@@ -317,11 +329,11 @@ def likeliest(
         )
         if end.fun < value:
             value, theta = float(end.fun), end.x
-            if Hyperparameters.from_vector(theta, p).noise.max() < 10.0 * NOISE_BOUNDS[0]:
+            if Hyperparameters.from_vector(theta, p, sizes).noise.max() < 10.0 * NOISE_BOUNDS[0]:
                 break
     if not np.isfinite(value):
         return None
-    found = Hyperparameters.from_vector(theta, p)
+    found = Hyperparameters.from_vector(theta, p, sizes)
     if density.is_likelihood:
         # A kernel so short that the locations are independent is white, as the noise is: the
         # data then do not tell one from the other, and the least noise is preferred.

@@ -28,6 +28,9 @@ N_OFFSETS = 5
 RESTART_EVERY = 8
 # At least 1/16 of the data is new at each restart.
 _NEW = 16
+# Log likelihood that a shared discrepancy has to gain: very strong evidence (Kass and Raftery,
+# 1995). Where the two forms are equally likely, the shared one is rather too sure of itself.
+_EVIDENCE = 5.0
 # L-BFGS-B iterations of a search, from each start; more of them where hyperparameters then stay.
 _N_ITERATIONS = 25
 _N_SETTLING = 35
@@ -60,6 +63,7 @@ def fit_in_order(
     restart_every: int,
     categorical: NDArray[np.bool_],
     quantity: Quantity = OBJECTIVE,
+    sizes: tuple[float, ...] = (),
 ) -> MultiSourceGP:
     """Fit a joint model as a function of the observations alone.
 
@@ -78,6 +82,8 @@ def fit_in_order(
         restart_every: Number of observations from one restart to the next.
         categorical: Shape (d,).
         quantity: What ``y`` is.
+        sizes: Of each source, relative to the preferred one, shape (S,), if they have one. Then
+            they share one discrepancy where that is clearly likelier.
     """
 
     def part(n: int) -> tuple[NDArray[np.float64], NDArray[np.int_], NDArray[np.float64]]:
@@ -96,6 +102,7 @@ def fit_in_order(
             categorical,
             quantity,
             _N_SETTLING if is_settled else _N_ITERATIONS,
+            sizes if n_sources > 2 else (),
         )
     )
     if n_checkpoint == n:
@@ -104,15 +111,17 @@ def fit_in_order(
     if is_settled and np.isin(source[n_checkpoint:], source[:n_checkpoint]).all():
         latest = slice(n_checkpoint, None)
         return start.condition(X[latest], y[latest], source=source[latest])
+    is_shared = start.hyperparameters.decay is not None
     return fit_gp(
         X,
         y,
         source=source,
-        offsets=shared_offsets(X, source, y, n_sources=n_sources, limit=n_initial),
+        offsets=_offsets(X, source, y, n_sources, n_initial, is_shared=is_shared),
         categorical=categorical,
         settings=quantity.settings,
         warm_start=start.hyperparameters,
         n_iterations=_N_ITERATIONS,
+        sizes=sizes if is_shared else (),
     )
 
 
@@ -127,13 +136,38 @@ def _fit_from_defaults(
     categorical: NDArray[np.bool_],
     quantity: Quantity,
     n_iterations: int,
+    sizes: tuple[float, ...],
 ) -> MultiSourceGP:
-    return fit_gp(
-        X,
-        y,
-        source=source,
-        offsets=shared_offsets(X, source, y, n_sources=n_sources, limit=n_initial),
-        categorical=categorical,
-        settings=quantity.settings,
-        n_iterations=n_iterations,
-    )
+    def fit(sizes: tuple[float, ...]) -> MultiSourceGP:
+        return fit_gp(
+            X,
+            y,
+            source=source,
+            offsets=_offsets(X, source, y, n_sources, n_initial, is_shared=bool(sizes)),
+            categorical=categorical,
+            settings=quantity.settings,
+            n_iterations=n_iterations,
+            sizes=sizes,
+        )
+
+    own = fit(())
+    if not sizes:
+        return own
+    shared = fit(sizes)
+    gain = shared.log_marginal_likelihood() - own.log_marginal_likelihood()
+    return shared if gain > _EVIDENCE else own
+
+
+def _offsets(
+    X: NDArray[np.float64],
+    source: NDArray[np.int_],
+    y: NDArray[np.float64],
+    n_sources: int,
+    n_initial: int,
+    *,
+    is_shared: bool,
+) -> NDArray[np.float64]:
+    """Return o_s, shape (S,): 0 where a shared discrepancy models what is common to all places."""
+    if is_shared:
+        return np.zeros(n_sources)
+    return shared_offsets(X, source, y, n_sources=n_sources, limit=n_initial)

@@ -10,7 +10,11 @@ observed mean difference of the sources may be wrong by. Of one source,
 
     σ² k(x_i, x_j; ℓ) + 1[i = j] λ²
 
-remains.
+remains. Sources that differ in a size t only (rows of the data, epochs, cells of a grid; 1 for the
+preferred one) may share one discrepancy, which fades with the size:
+
+    σ² k(x_i, x_j; ℓ) + e_s e_t (τ k(x_i, x_j; κ ℓ) + β²) + 1[i = j] λ_s²,
+    e_s = (t_s⁻ᵃ − 1)/(t⁻ᵃ − 1), t the smallest size.
 """
 
 from __future__ import annotations
@@ -40,6 +44,7 @@ NOISE_BOUNDS = (1e-6, 1e1)
 RHO_BOUNDS = (-5.0, 5.0)
 TAU_BOUNDS = (1e-6, 1e2)
 KAPPA_BOUNDS = (5e-2, 2e1)
+DECAY_BOUNDS = (5e-2, 5.0)
 
 # ρ, τ and κ of source 0.
 _OF_FIRST = np.ones(1), np.zeros(1), np.ones(1)
@@ -57,8 +62,10 @@ class Hyperparameters:
         amplitude: σ².
         noise: λ_s², shape (S,).
         rho: ρ_s, shape (S,).
-        tau: τ_s, shape (S,).
+        tau: τ_s, shape (S,); τ e_s² where the discrepancy is shared.
         kappa: κ_s, shape (S,).
+        offset: Variance of the constant part of the discrepancy, shape (S,): 1, or β² e_s².
+        decay: a, where the discrepancy is shared; else None.
     """
 
     length_scale: NDArray[np.float64]
@@ -67,12 +74,30 @@ class Hyperparameters:
     rho: NDArray[np.float64]
     tau: NDArray[np.float64]
     kappa: NDArray[np.float64]
+    offset: NDArray[np.float64] = None  # type: ignore[assignment]  # As many as sources.
+    decay: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.offset is None:
+            object.__setattr__(self, "offset", np.minimum(np.arange(len(self.noise)), 1.0))
 
     @classmethod
     def start(
-        cls, d: int, n_sources: int, *, length_scale: float = 0.5, noise: float = 1e-3
+        cls,
+        d: int,
+        n_sources: int,
+        *,
+        length_scale: float = 0.5,
+        noise: float = 1e-3,
+        sizes: tuple[float, ...] = (),
     ) -> Hyperparameters:
-        """Return values from which to search; by default what serves without any data."""
+        """Return values from which to search; by default what serves without any data.
+
+        With ``sizes``, those of a shared discrepancy.
+        """
+        if sizes:
+            theta = np.log([length_scale] * d + [1.0] + [noise] * n_sources + [1.0, 0.3, 0.3, 1.0])
+            return cls.from_vector(theta, d, sizes)
         tau = np.full(n_sources, 0.3)
         tau[0] = 0.0
         return cls(
@@ -85,8 +110,32 @@ class Hyperparameters:
         )
 
     @classmethod
-    def from_vector(cls, theta: NDArray[np.float64], n_scales: int) -> Hyperparameters:
-        """Undo :meth:`to_vector`; ``length_scale`` has the shape (n_scales,)."""
+    def from_vector(
+        cls, theta: NDArray[np.float64], n_scales: int, sizes: tuple[float, ...] = ()
+    ) -> Hyperparameters:
+        """Undo :meth:`to_vector`; ``length_scale`` has the shape (n_scales,).
+
+        Args:
+            theta: The vector.
+            n_scales: p.
+            sizes: Of each source, relative to the preferred one, if the discrepancy is shared.
+        """
+        if sizes:
+            positive = np.exp(theta)
+            end = n_scales + 1 + len(sizes)
+            decay, offset, tau, kappa = positive[end:]
+            e, _ = fading(sizes, float(decay))
+            ones = np.ones(len(sizes))
+            return cls(
+                length_scale=positive[:n_scales],
+                amplitude=float(positive[n_scales]),
+                noise=positive[n_scales + 1 : end],
+                rho=ones,
+                tau=tau * e * e,
+                kappa=np.concatenate([[1.0], kappa * ones[1:]]),
+                decay=float(decay),
+                offset=offset * e * e,
+            )
         n_sources = (len(theta) - n_scales + 2) // 4
         positive = np.exp(theta)
         end = n_scales + 1 + n_sources
@@ -107,7 +156,8 @@ class Hyperparameters:
     def to_vector(self, n_scales: int) -> NDArray[np.float64]:
         """Return (log ℓ_1 … log ℓ_p, log σ², log λ_s², ρ_s, log τ_s, log κ_s).
 
-        ρ, τ and κ without their entries for source 0: shape (p + 1 + S + 3(S − 1),).
+        ρ, τ and κ without their entries for source 0: shape (p + 1 + S + 3(S − 1),). Of a shared
+        discrepancy (…, log λ_s², log a, log β², log τ, log κ), shape (p + 1 + S + 4,).
 
         Args:
             n_scales: p, either d, or 1 for an isotropic model: then the mean of the log ℓ_i.
@@ -115,6 +165,11 @@ class Hyperparameters:
         log_length_scale = np.log(self.length_scale)
         if n_scales == 1:
             log_length_scale = log_length_scale.mean(keepdims=True)
+        if self.decay is not None:
+            of_all = [self.decay, self.offset.max(), self.tau.max(), self.kappa[-1]]
+            return np.concatenate(
+                [log_length_scale, [np.log(self.amplitude)], np.log(self.noise), np.log(of_all)]
+            )
         return np.concatenate(
             [
                 log_length_scale,
@@ -127,8 +182,34 @@ class Hyperparameters:
         )
 
 
-def bounds(n_scales: int, n_sources: int) -> NDArray[np.float64]:
+def fading(
+    sizes: tuple[float, ...], decay: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the weight of a shared discrepancy: 0 of the preferred source, 1 of the smallest.
+
+    Args:
+        sizes: t_s, shape (S,), relative to the preferred source.
+        decay: a.
+
+    Returns:
+        e_s and its derivative by a, each shape (S,).
+    """
+    u = -np.log(sizes)
+    most = u.max()
+    top, bottom = np.expm1(decay * u), np.expm1(decay * most)
+    d_top, d_bottom = u * np.exp(decay * u), most * np.exp(decay * most)
+    return top / bottom, (d_top * bottom - top * d_bottom) / bottom**2
+
+
+def bounds(n_scales: int, n_sources: int, sizes: tuple[float, ...] = ()) -> NDArray[np.float64]:
     """Return the lower and upper limits of the hyperparameter vector, shape (p, 2)."""
+    if sizes:
+        return np.log(
+            [LENGTH_SCALE_BOUNDS] * n_scales
+            + [AMPLITUDE_BOUNDS]
+            + [NOISE_BOUNDS] * n_sources
+            + [DECAY_BOUNDS, TAU_BOUNDS, TAU_BOUNDS, KAPPA_BOUNDS]
+        )
     others = n_sources - 1
     return np.array(
         [np.log(LENGTH_SCALE_BOUNDS)] * n_scales
@@ -149,6 +230,10 @@ class Prior:
         Σ_i 0.1 (ℓ_i² + ℓ_i⁻²) − log σ² + σ² + Σ_s (b λ_s² − (a − 1) log λ_s²)
         + Σ_{s>1} (2 (ρ_s − 1)² − 0.1 log τ_s + 2 τ_s + (log κ_s / 0.7)² / 2)
         + Σ_{s>1} (max(0, log λ_1² − log λ_s²) / 2)² / 2 / (S − 1)
+
+    and in place of the terms of a single ρ_s, τ_s and κ_s, where the discrepancy is shared,
+
+        − 0.1 log τ + 2 τ + (log κ / 0.7)² / 2 − 0.1 log β² + β² / 2 + (log a)² / 2
 
     Length scales are near that of the cube, the amplitude is Gamma(2, 1), the noise Gamma(a, b).
 
@@ -178,17 +263,23 @@ class Prior:
         d_noise = self.noise_rate * h.noise - (self.noise_shape - 1.0)
         parts = [0.2 * (l2 - inverse_l2), np.array([h.amplitude - 1.0]), d_noise]
         others = len(h.noise) - 1
-        if others:
+        if h.decay is not None:
+            beta2, tau0 = h.offset.max(), h.tau.max()
+            log_kappa0, log_a = np.log(h.kappa[-1]), math.log(h.decay)
+            value += 2.0 * tau0 - 0.1 * np.log(tau0) + 0.5 * beta2 - 0.1 * np.log(beta2)
+            value += 0.5 * (log_kappa0 / 0.7) ** 2 + 0.5 * log_a**2
+            parts.append(np.array([log_a, 0.5 * beta2 - 0.1, 2.0 * tau0 - 0.1, log_kappa0 / 0.49]))
+        if others and self.ordered_noise:
+            excess = np.maximum(log_noise[0] - log_noise[1:], 0.0) / 4.0
+            value += np.sum(2.0 * np.square(excess)) / others
+            d_noise += np.concatenate([[excess.sum()], -excess]) / others
+        if others and h.decay is None:
             rho, tau, log_kappa = h.rho[1:], h.tau[1:], np.log(h.kappa[1:])
             value += (
                 np.sum(2.0 * np.square(rho - 1.0))
                 + np.sum(2.0 * tau - 0.1 * np.log(tau))
                 + np.sum(0.5 * np.square(log_kappa / 0.7))
             )
-            if self.ordered_noise:
-                excess = np.maximum(log_noise[0] - log_noise[1:], 0.0) / 4.0
-                value += np.sum(2.0 * np.square(excess)) / others
-                d_noise += np.concatenate([[excess.sum()], -excess]) / others
             parts += [4.0 * (rho - 1.0), 2.0 * tau - 0.1, log_kappa / 0.49]
         return float(value), np.concatenate(parts)
 
@@ -214,6 +305,7 @@ class Density:
         ard: bool,
         prior: Prior | None,
         free_mean: bool = False,
+        sizes: tuple[float, ...] = (),
     ) -> None:
         """Prepare what does not depend on the hyperparameters.
 
@@ -228,6 +320,8 @@ class Density:
             prior: The prior; None for the likelihood alone.
             free_mean: Whether the mean is the likeliest one, by generalised least squares,
                 instead of 0.
+            sizes: Of each source, relative to the preferred one, shape (S,), if they share one
+                discrepancy.
         """
         n = len(X)
         self._nu = nu
@@ -236,20 +330,21 @@ class Density:
         self._n_sources = n_sources
         self._targets = targets
         self._free_mean = free_mean
-        self._offset_variance = np.concatenate([[0.0], np.ones(n_sources - 1)])
+        self._sizes = sizes
 
         i, j = np.tril_indices(n, -1)
         s, t = np.minimum(source[i], source[j]), np.maximum(source[i], source[j])
         if n_sources > 1:
             # Blocks across sources come first, then those within source 0, 1, ...
-            order = np.lexsort((t, s, s == t))
+            order = np.lexsort((t, s, s > 0 if sizes else s == t))
             i, j, s, t = i[order], j[order], s[order], t[order]
         starts = np.flatnonzero(np.diff(s * n_sources + t, prepend=-1))
         self._block_starts = starts
         self._block_sizes = np.diff(starts, append=len(i))
         self._block_sources = s[starts], t[starts]
         # Those with a discrepancy are the last ones.
-        self._within = slice(np.count_nonzero((s != t) | (s == 0)), None)
+        is_other = s == 0 if sizes else (s != t) | (s == 0)
+        self._within = slice(np.count_nonzero(is_other), None)
         self._within_source = s[self._within]
 
         differences = (X[i] - X[j]).T
@@ -279,7 +374,7 @@ class Density:
         The derivative of the negative log likelihood is ½ tr((K⁻¹ − a aᵀ) ∂K/∂θ), a = K⁻¹y
         (Rasmussen and Williams, 2006, eq. 5.9). n³ flops, of which the inverse takes 2/3.
         """
-        h = Hyperparameters.from_vector(theta, self.n_scales)
+        h = Hyperparameters.from_vector(theta, self.n_scales, self._sizes)
         if self._prior is None:
             value, gradient = 0.0, np.zeros_like(theta)
         else:
@@ -289,9 +384,19 @@ class Density:
         k, dk = matern(r2, self._nu)
         k *= h.amplitude
         dk *= h.amplitude
-        prior_variance = h.rho**2 * h.amplitude + h.tau + self._offset_variance + h.noise
+        prior_variance = h.rho**2 * h.amplitude + h.tau + h.offset + h.noise
         if self._n_sources == 1:
             pairs = k
+        elif self._sizes:
+            assert h.decay is not None
+            within = self._within
+            e, d_e = fading(self._sizes, h.decay)
+            s, t = self._block_sources
+            ee = np.repeat(e[s] * e[t], self._block_sizes)[within]
+            tau0, beta2, kappa20 = h.tau.max(), h.offset.max(), h.kappa[-1] ** 2
+            k_delta, dk_delta = matern(r2[within] / kappa20, self._nu)
+            pairs = k.copy()
+            pairs[within] += ee * (tau0 * k_delta + beta2)
         else:
             s, t = self._block_sources
             rho_rho = np.repeat(h.rho[s] * h.rho[t], self._block_sizes)
@@ -324,6 +429,25 @@ class Density:
         parts = [h.noise * diagonal_weight]
         if self._n_sources == 1:
             d_amplitude = pair_weight @ k + h.amplitude * diagonal_weight[0]
+        elif self._sizes:
+            assert h.decay is not None
+            d_amplitude = pair_weight @ k + h.amplitude * diagonal_weight.sum()
+            weight = np.zeros_like(pair_weight)
+            weight[within] = pair_weight[within]
+            sums = np.zeros((2, self._n_sources, self._n_sources))
+            starts = self._block_starts
+            sums[1][s, t] = np.add.reduceat(weight, starts)
+            weight[within] *= k_delta
+            sums[0][s, t] = np.add.reduceat(weight, starts)
+            sums += sums.transpose(0, 2, 1)
+            for one in sums:
+                one[np.diag_indices_from(one)] += 2.0 * diagonal_weight
+            by_tau, by_beta = 0.5 * (e @ sums @ e)
+            by_decay = h.decay * (d_e @ (tau0 * sums[0] + beta2 * sums[1]) @ e)
+            weight = pair_weight[within] * ee * dk_delta * (tau0 / kappa20)
+            by_kappa = -2.0 * (weight @ r2[within])
+            dk[within] += weight
+            parts.append(np.array([by_decay, beta2 * by_beta, tau0 * by_tau, by_kappa]))
         else:
             by_sources = np.zeros((self._n_sources, self._n_sources))
             by_sources[s, t] = np.add.reduceat(pair_weight * k, self._block_starts)

@@ -5,8 +5,9 @@ Source s > 1 is a scaled copy of the preferred source plus a discrepancy of its 
     f_s(x) = ρ_s f_1(x) + δ_s(x),    ρ_1 = 1, δ_1 = 0,
 
 (Kennedy and O'Hagan, 2000, without the hierarchy), so that every observation of every source
-informs f_1 as much as it should. Of one source it is the usual Gaussian process, eq:gpfit of the
-paper. The covariance is written out in :mod:`optuna_misowild.gp.likelihood`.
+informs f_1 as much as it should. Sources that differ in a size only may share one discrepancy. Of
+one source it is the usual Gaussian process, eq:gpfit of the paper. The covariance is written out
+in :mod:`optuna_misowild.gp.likelihood`.
 """
 
 from __future__ import annotations
@@ -143,8 +144,9 @@ class MultiSourceGP:
         K = self._shared_covariance(r2)[0]
         K *= self._rho_rows[:, None]
         for s in range(1, self.n_sources):
-            block = self._rows[s], self._rows[s]
-            K[block] += self._own_covariance(r2[block], s)[0]
+            rows = self._own_rows(s)
+            block = self._rows[s], rows
+            K[block] += self._own_covariance(r2[block], s, rows)[0]
         K.flat[:: len(K) + 1] += h.noise[self._source]
         return cholesky(K)
 
@@ -179,7 +181,7 @@ class MultiSourceGP:
         r2 = self._squared_distance(X)
         C, dC = self._shared_covariance(r2, gradient)
         parts = [
-            (s, i, j, rows, *self._own_covariance(r2[i, rows], s, gradient))
+            (s, i, j, rows, *self._own_covariance(r2[i, rows], s, rows, gradient))
             for s, i, j, rows in self._places(sources, gradient)
         ]
         if gradient:
@@ -197,7 +199,8 @@ class MultiSourceGP:
         delta_mean, delta_variance, delta_covariance = np.zeros((3, *sources.shape))
         for (s, i, j, rows, B, _), V in zip(parts, halves, strict=True):
             delta_mean[i, j] = B @ self._weights[rows]
-            delta_variance[i, j] = h.tau[s] + 1.0 - np.einsum("ij,ij->i", V, V)
+            of_prior = h.tau[s] + h.offset[s]
+            delta_variance[i, j] = of_prior - np.einsum("ij,ij->i", V, V)
             delta_covariance[i, j] = -np.einsum("ij,ij->i", U[i, rows.start :], V)
 
         d_mean, d_variance = np.empty((2, m, d))
@@ -248,7 +251,7 @@ class MultiSourceGP:
         if gradient:
             d_mean += rho[..., None] * self._slope(dC * self._weights, X)[:, None]
         for s, i, j, rows in self._places(sources, gradient):
-            B, dB = self._own_covariance(r2[i, rows], s, gradient)
+            B, dB = self._own_covariance(r2[i, rows], s, rows, gradient)
             mean[i, j] += B @ self._weights[rows]
             if gradient:
                 d_mean[i, j] += self._slope(dB * self._weights, X[i])
@@ -339,9 +342,15 @@ class MultiSourceGP:
             i, j = np.nonzero(sources == s)
             if len(i) == len(sources) > 0 and (j == j[0]).all():
                 # A whole column, which needs no copy.
-                yield s, slice(None), int(j[0]), self._rows[s]
+                yield s, slice(None), int(j[0]), self._own_rows(s)
             elif len(i):
-                yield s, i, j, self._rows[s]
+                yield s, i, j, self._own_rows(s)
+
+    def _own_rows(self, source: int) -> slice:
+        """The slice of the ordered data that δ_s is correlated with."""
+        if self.hyperparameters.decay is None:
+            return self._rows[source]
+        return slice(self._rows[0].stop, len(self._X))
 
     def _squared_distance(self, X: Array) -> Array:
         return scaled_squared_distance(X, self._X, self.length_scale, self.categorical)
@@ -354,29 +363,29 @@ class MultiSourceGP:
         return C, dC * factor if gradient else dC
 
     def _own_covariance(
-        self, r2: Array, source: int | NDArray[np.int_], gradient: bool = False
+        self, r2: Array, source: int | NDArray[np.int_], rows: slice, gradient: bool = False
     ) -> tuple[Array, Array]:
         """Return Cov[δ_s(x), y] and its derivative by r².
 
         Args:
-            r2: r² to the data of s, of any shape; or to all of the data, shape (m, n), with
-            source: s, shape (m,).
+            r2: r² to some of the data, shape (m, k).
+            source: s; or those of each x, shape (m,).
+            rows: Which of the data.
             gradient: Whether the derivative is wanted.
         """
         h = self.hyperparameters
-        if isinstance(source, int):
-            tau, kappa2, own = h.tau[source], h.kappa[source] ** 2, None
-        else:
-            tau, kappa2 = h.tau[source, None], np.square(h.kappa[source, None])
-            own = source[:, None] == self._source
+        s, t = np.atleast_1d(source)[:, None], self._source[None, rows]
+        kappa2 = np.square(h.kappa[s])
         B, dB = self._correlation(r2 / kappa2, gradient)
+        if h.decay is None:
+            own = s == t
+            tau, offset = h.tau[s] * own, own
+        else:
+            tau, offset = np.sqrt(h.tau[s] * h.tau[t]), np.sqrt(h.offset[s] * h.offset[t])
         B *= tau
-        B += 1.0
+        B += offset
         if gradient:
             dB *= tau / kappa2
-        if own is not None:
-            B *= own
-            dB *= own
         return B, dB
 
     def _correlation(self, r2: Array, gradient: bool) -> tuple[Array, Array]:

@@ -59,6 +59,8 @@ class Observations:
             way to its last step a training passes the others. By default none did.
         lengths: How long a training to each source is, relative to the preferred one, where the
             sources are rungs that it passes one after the other, shape (S,). Else empty.
+        sizes: The size of each source relative to the preferred one, where they differ in that,
+            shape (S,); such as the rows of the data. Else empty.
     """
 
     X: NDArray[np.float64]
@@ -79,6 +81,7 @@ class Observations:
     constraints: NDArray[np.float64] = None  # type: ignore[assignment]
     free: NDArray[np.bool_] = None  # type: ignore[assignment]
     lengths: tuple[float, ...] = ()
+    sizes: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         if self.failed is None:

@@ -166,6 +166,7 @@ class History:
             constraints=self.constraints[kept],
             free=self.free[kept],
             lengths=self.sources.lengths,
+            sizes=self.sources.sizes,
         )
 
 

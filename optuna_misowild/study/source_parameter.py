@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
+import math
+import re
 from typing import TYPE_CHECKING
 from typing import Any
 
@@ -67,6 +69,19 @@ class Sources:
     def lengths(self) -> tuple[float, ...]:
         """How long a training to each rung is, relative to the last; empty if they are none."""
         return tuple(step / self.steps[0] for step in self.steps) if self.are_rungs else ()
+
+    @cached_property
+    def sizes(self) -> tuple[float, ...]:
+        """The size of each source relative to the preferred one; empty if they have none.
+
+        Steps have one, and so do choices that all are numbers, or all per cents ("10%"), if the
+        preferred one is the largest of them.
+        """
+        known = [_size(choice) for choice in self.choices]
+        if len({unit for _, unit in known}) != 1 or known[0][1] is None:
+            return ()
+        sizes = tuple(size / known[0][0] for size, _ in known)
+        return sizes if len(sizes) > 1 and max(sizes[1:]) < 1.0 else ()
 
     @property
     def choices(self) -> tuple[Any, ...]:
@@ -165,3 +180,13 @@ def latest_distribution(name: str, trials: Sequence[FrozenTrial]) -> BaseDistrib
         if name in trial.distributions:
             return trial.distributions[name]
     return None
+
+
+def _size(choice: Any) -> tuple[float, str | None]:
+    """Return the size that a choice names, and its unit; None if it is none."""
+    if isinstance(choice, str):
+        number = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*%\s*", choice)
+        return (float(number[1]), "%") if number and float(number[1]) > 0.0 else (0.0, None)
+    if isinstance(choice, bool) or not isinstance(choice, (int, float)):
+        return 0.0, None
+    return (float(choice), "") if 0.0 < choice < math.inf else (0.0, None)

@@ -6,6 +6,7 @@ import dataclasses
 import math
 from typing import Any
 
+from gp_problems import SIZES
 from gp_problems import Array
 from gp_problems import random_problem
 import numpy as np
@@ -32,11 +33,16 @@ def density_of(
     )
 
 
-@pytest.mark.parametrize(("n_sources", "n"), [(1, 12), (2, 1), (4, 30), (6, 12)])
-def test_posterior_density_of_hyperparameters(n_sources: int, n: int) -> None:
-    X, source, y, h, categorical = random_problem(n=n, n_sources=n_sources)
+@pytest.mark.parametrize(
+    ("n_sources", "n", "sizes"),
+    [(1, 12, ()), (2, 1, ()), (4, 30, ()), (6, 12, ()), (4, 1, SIZES), (4, 30, SIZES)],
+)
+def test_posterior_density_of_hyperparameters(
+    n_sources: int, n: int, sizes: tuple[float, ...]
+) -> None:
+    X, source, y, h, categorical = random_problem(n=n, n_sources=n_sources, sizes=sizes)
     targets = (y - 38) / 5
-    density = density_of(X, source, targets, h, categorical)
+    density = density_of(X, source, targets, h, categorical, sizes=sizes)
     theta = h.to_vector(3)
 
     K = textbook_covariance(X, source, X, source, h, categorical) + np.diag(h.noise[source])
@@ -69,6 +75,16 @@ def test_prior_is_that_of_the_method(noise: float, excess: float) -> None:
     # A noise that is Gamma(1.1, 20).
     of_noise = -0.1 * np.log([noise, 0.1, 0.2]).sum() - 10 * (noise + 0.3)
     check_prior(Prior(noise_shape=1.1, noise_rate=20.0), h, expected - excess + of_noise)
+
+
+def test_prior_of_a_shared_discrepancy() -> None:
+    h = random_problem(sizes=SIZES)[3]
+    # a = 0.7, β² = 0.4, τ = 0.6, κ = 0.8
+    expected = 0.5 * np.log(0.7) ** 2 + 0.5 * 0.4 - 0.1 * np.log(0.4)
+    expected += 2 * 0.6 - 0.1 * np.log(0.6) + 0.5 * (np.log(0.8) / 0.7) ** 2
+    of_others = Prior().negative_log(dataclasses.replace(h, decay=None))[0]
+    of_each = np.sum(2 * h.tau[1:] - 0.1 * np.log(h.tau[1:]) + 0.5 * (np.log(0.8) / 0.7) ** 2)
+    assert Prior().negative_log(h)[0] == pytest.approx(of_others - of_each + expected)
 
 
 def check_prior(prior: Prior, h: Hyperparameters, expected: float) -> None:
@@ -122,12 +138,13 @@ def test_prior_of_one_source_by_hand() -> None:
     np.testing.assert_allclose(gradient, [0.75, 0.0, 2.0, 0.3], atol=1e-15)
 
 
-@pytest.mark.parametrize("n_sources", [1, 4])
-def test_hyperparameters_and_their_vector(n_sources: int) -> None:
-    h = random_problem(n_sources=n_sources)[3]
-    back = Hyperparameters.from_vector(h.to_vector(3), 3)
+@pytest.mark.parametrize(("n_sources", "sizes"), [(1, ()), (4, ()), (4, SIZES)])
+def test_hyperparameters_and_their_vector(n_sources: int, sizes: tuple[float, ...]) -> None:
+    h = random_problem(n_sources=n_sources, sizes=sizes)[3]
+    back = Hyperparameters.from_vector(h.to_vector(3), 3, sizes)
     for field in dataclasses.fields(h):
-        np.testing.assert_allclose(getattr(back, field.name), getattr(h, field.name))
-    one = Hyperparameters.from_vector(h.to_vector(1), 1)
+        if field.name != "decay" or sizes:
+            np.testing.assert_allclose(getattr(back, field.name), getattr(h, field.name))
+    one = Hyperparameters.from_vector(h.to_vector(1), 1, sizes)
     assert one.length_scale == pytest.approx(np.exp(np.log(h.length_scale).mean()))
     np.testing.assert_allclose(one.noise, h.noise)

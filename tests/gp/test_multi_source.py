@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from gp_problems import SIZES
 from gp_problems import Array
 from gp_problems import model_of
 from gp_problems import random_problem
@@ -30,15 +31,21 @@ def textbook_covariance(
             difference = np.where(categorical, X[i] != Z[j], X[i] - Z[j])
             r = np.linalg.norm(difference / h.length_scale)
             K[i, j] = h.rho[s[i]] * h.rho[t[j]] * h.amplitude * matern52(r)
-            if s[i] == t[j] > 0:
+            if h.decay is not None:
+                e = (np.power(SIZES, -h.decay) - 1) / (min(SIZES) ** -h.decay - 1)
+                shared = h.tau[-1] * matern52(r / h.kappa[-1]) + h.offset[-1]
+                K[i, j] += e[s[i]] * e[t[j]] * shared
+            elif s[i] == t[j] > 0:
                 K[i, j] += h.tau[s[i]] * matern52(r / h.kappa[s[i]]) + 1
     return K
 
 
-@pytest.mark.parametrize("n_sources", [1, 2, 4])
+@pytest.mark.parametrize(("n_sources", "sizes"), [(1, ()), (2, ()), (4, ()), (4, SIZES)])
 @pytest.mark.parametrize("n", [0, 1, 30])
-def test_posterior_is_that_of_the_textbook(n: int, n_sources: int) -> None:
-    X, source, y, h, categorical = random_problem(n=n, n_sources=n_sources)
+def test_posterior_is_that_of_the_textbook(
+    n: int, n_sources: int, sizes: tuple[float, ...]
+) -> None:
+    X, source, y, h, categorical = random_problem(n=n, n_sources=n_sources, sizes=sizes)
     model = model_of(X, source, y, h, categorical)
     Z = random_problem(seed=1, n=6)[0]
 
@@ -79,8 +86,9 @@ VALUES = (
 
 @pytest.mark.parametrize("nu", [1.5, 2.5])
 @pytest.mark.parametrize("isotropic", [False, True])
-def test_gradient_of_posterior(nu: float, isotropic: bool) -> None:
-    X, source, y, h, categorical = random_problem()
+@pytest.mark.parametrize("sizes", [(), SIZES])
+def test_gradient_of_posterior(nu: float, isotropic: bool, sizes: tuple[float, ...]) -> None:
+    X, source, y, h, categorical = random_problem(sizes=sizes)
     if isotropic:
         h = dataclasses.replace(h, length_scale=np.full(3, 0.6))
     model = dataclasses.replace(model_of(X, source, y, h, categorical), nu=nu)
@@ -107,8 +115,9 @@ def test_gradients_that_are_not_asked_for_have_no_columns() -> None:
     assert model.means(Z, (3, 0))[1].shape == (5, 2, 0)
 
 
-def test_gradient_of_the_means_of_the_sources() -> None:
-    model = model_of(*random_problem())
+@pytest.mark.parametrize("sizes", [(), SIZES])
+def test_gradient_of_the_means_of_the_sources(sizes: tuple[float, ...]) -> None:
+    model = model_of(*random_problem(sizes=sizes))
     X = random_problem(seed=1, n=8)[0]
     mean, gradient = model.means(X, range(4), gradient=True)
     np.testing.assert_allclose(mean, model.means(X, range(4))[0], rtol=1e-10)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from optuna.distributions import CategoricalDistribution
@@ -7,6 +8,7 @@ from optuna.distributions import FloatDistribution
 from optuna.distributions import IntDistribution
 import pytest
 
+from optuna_misowild.study.source_parameter import Sources
 from optuna_misowild.study.source_parameter import sources_of
 
 
@@ -73,3 +75,31 @@ def test_unknown_choices_are_refused() -> None:
         sources_of("source", CHOICES, None, ["full", "5%"])
     with pytest.raises(ValueError, match="must contain the preferred source 'full'"):
         sources_of("source", CHOICES, None, ["10%"])
+
+
+@pytest.mark.parametrize(
+    ("choices", "preferred", "sizes"),
+    [
+        ((27, 9, 3), 27, (1.0, 1 / 3, 1 / 9)),
+        ((0.1, 1.0, 0.5), 1.0, (1.0, 0.1, 0.5)),
+        (("100%", "40%", "2.5 %"), "100%", (1.0, 0.4, 0.025)),
+        # The preferred one is no limit of the others.
+        ((27, 9, 3), 9, ()),
+        (("full", "40%", "10%"), "full", ()),
+        ((1, "10%"), 1, ()),
+        ((2, 1, 0), 2, ()),
+        ((3, True), 3, ()),
+        ((math.inf, 3.0), math.inf, ()),
+        ((27,), 27, ()),
+        ((None, 3), None, ()),
+    ],
+)
+def test_sizes_are_what_choices_name(
+    choices: tuple[Any, ...], preferred: Any, sizes: tuple[float, ...]
+) -> None:
+    distribution = CategoricalDistribution(choices)
+    assert sources_of("source", distribution, preferred, None).sizes == pytest.approx(sizes)
+
+
+def test_steps_have_sizes() -> None:
+    assert Sources("source", None, (0, 1, 2), (0, 1, 2), (52, 13, 1)).sizes == (1.0, 0.25, 1 / 52)

@@ -180,6 +180,7 @@ class RobustMethod(Policy):
                 n_initial=self.n_offsets,
                 restart_every=self.restart_every,
                 categorical=domain.categorical,
+                sizes=observations.sizes,
             )
             feasibility = fit_feasibility(
                 observations, domain, n_initial=self.n_offsets, restart_every=self.restart_every
