@@ -64,15 +64,17 @@ def write_study(study: optuna.Study, directory: Path | str) -> list[Path]:
     Returns:
         The files written.
     """
+    return write_figures(figures_of(study), directory)
+
+
+def figures_of(study: optuna.Study) -> dict[str, go.Figure]:
+    """Return the figures of a study that :mod:`optuna_misowild.visualization` has, by name."""
     plots = {name: getattr(visualization, name) for name in visualization.__all__}
-    return write_figures(
-        {
-            name.removeprefix("plot_").replace("_", "-"): plot(study)
-            for name, plot in plots.items()
-            if name.startswith("plot_")
-        },
-        directory,
-    )
+    return {
+        name.removeprefix("plot_").replace("_", "-"): plot(study)
+        for name, plot in plots.items()
+        if name.startswith("plot_")
+    }
 
 
 def _advice(error: Exception) -> str:

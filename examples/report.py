@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from collections.abc import Mapping
 from collections.abc import Sequence
 from importlib.util import find_spec
@@ -76,24 +77,34 @@ def print_summary(study: optuna.Study, *, unit: str = "s") -> None:
         )
 
 
-def print_comparison(studies: Mapping[str, optuna.Study], preferred: str) -> None:
+def print_comparison(
+    studies: Mapping[str, optuna.Study],
+    preferred: Any,
+    *,
+    budget: float | None = None,
+    what: str | None = None,
+    shown: Callable[[float], float] = float,
+) -> None:
     """Print what several studies have found for the same cost, and after parts of it.
 
     Args:
-        studies: The studies by their names, all minimising. The cost is that of the first one.
-        preferred: The source that counts.
+        studies: The studies by their names, all minimising.
+        preferred: The source, or the step, that counts.
+        budget: What each of them could spend; by default what the first one has cost.
+        what: What their values are; by default an error on a part of the data.
+        shown: Takes a value to what is printed of it.
     """
     first, *_ = studies.values()
-    total = cumulated_cost(first)
+    total = cumulated_cost(first) if budget is None else budget
     width = max(map(len, studies))
-    print(f"\nThe lowest error on {preferred} of the data when a part of that cost is spent:")
+    what = f"error on {preferred} of the data" if what is None else what
+    print(f"\nThe lowest {what} when a part of that cost is spent:")
     print(f"  {'':{width}}   a quarter     half      all   trials")
     for name, study in studies.items():
-        quarter, half = (_lowest(study, part * total, preferred) for part in (0.25, 0.5))
-        print(
-            f"  {name:{width}}   {quarter:>9}   {half:>6}   {study.best_value:.4f}   "
-            f"{len(study.trials):6d}"
-        )
+        # The last training of each may exceed the budget a little, and counts.
+        parts = [lowest(study, part * total, preferred) for part in (0.25, 0.5, math.inf)]
+        quarter, half, end = ("none" if v is None else f"{shown(v):.4f}" for v in parts)
+        print(f"  {name:{width}}   {quarter:>9}   {half:>6}   {end:>6}   {len(study.trials):6d}")
 
 
 def print_files(paths: Sequence[Path]) -> None:
@@ -103,16 +114,17 @@ def print_files(paths: Sequence[Path]) -> None:
     print(f"Its figures, as {kinds} in {paths[0].parent}: {stems}")
 
 
-def _lowest(study: optuna.Study, cost: float, preferred: str) -> str:
+def lowest(study: optuna.Study, cost: float, preferred: Any) -> float | None:
     """Return the lowest value that the preferred source has had when a cost was spent."""
     spent, values = 0.0, []
     for trial in study.get_trials(deepcopy=False):
         spent += trial.user_attrs.get("cost", 0.0)
         if spent > cost:
             break
-        if trial.params.get("source") == preferred and trial.value is not None:
+        # A training that is pruned at the last step has ended there, too.
+        if _source(trial) == preferred and trial.value is not None:
             values.append(trial.value)
-    return f"{min(values):.4f}" if values else "none"
+    return min(values, default=None)
 
 
 def _source(trial: FrozenTrial) -> Any:

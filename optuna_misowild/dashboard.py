@@ -11,6 +11,7 @@ import math
 from typing import TYPE_CHECKING
 from typing import Any
 
+import numpy as np
 from optuna.trial import TrialState
 
 from optuna_misowild.figure_data import FigureData
@@ -24,6 +25,7 @@ from optuna_misowild.visualization.discrepancy import discrepancy_figure
 from optuna_misowild.visualization.feasibility import feasibility_figure
 from optuna_misowild.visualization.learning_curves import learning_curves_figure
 from optuna_misowild.visualization.objective_model import objective_model_figure
+from optuna_misowild.visualization.sample import spread_params
 from optuna_misowild.visualization.source_usage import source_usage_figure
 from optuna_misowild.visualization.source_worth import source_worth_figure
 from optuna_misowild.worth import source_worths
@@ -60,6 +62,15 @@ def publish(study: Study, *, sampler: MethodSampler | None = None) -> None:
 
     They replace those of an earlier call. In the note, what stands above our heading is kept.
     The study's storage must be one that the dashboard can read, such as SQLite.
+
+    Example:
+
+        .. code-block:: python
+
+            from optuna_misowild import MisoWildSampler
+            from optuna_misowild.dashboard import publish
+
+            publish(study, sampler=MisoWildSampler(budget=3600))  # Its settings, for the note.
 
     Args:
         study: A study, finished or running.
@@ -155,6 +166,7 @@ def note_of(data: FigureData, *, before: str = "") -> str:
     kept = before.split(HEADING)[0].rstrip()
     parts = [kept] if kept else []
     parts += [HEADING, _sources(data), _spent(data), _recommendation(data), _best(data)]
+    parts += _importance(data)
     parts.append("*Written by optuna_misowild. What you write above the heading is kept.*")
     return "\n\n".join(parts) + "\n"
 
@@ -216,6 +228,33 @@ def _best(data: FigureData) -> str:
         f"**Best verified:** {best.value:.6g} on {preferred}, by trial {best.trial.number}: "
         f"{_text(params)}."
     )
+
+
+def _importance(data: FigureData) -> list[str]:
+    """Return how much each parameter matters on the preferred source, by the model of it.
+
+    The part of the variance of the predicted mean that goes with a parameter and all of its
+    interactions (total effects, by Jansen's estimator), over the whole space. The dashboard's own
+    figure of importances knows no sources: it takes the values of all of them for one objective.
+    """
+    if data.model is None or len(data.view.space) < 2:
+        return []
+    params = spread_params(data.view)
+    mean, _ = data.model.predict(params)
+    variance = float(np.var(mean))
+    if not variance > 0.0:
+        return []
+    shares = {}
+    for name in data.view.space:
+        # Each with the parameter of another one, half of the sample away.
+        others = params[len(params) // 2 :] + params[: len(params) // 2]
+        changed = [{**one, name: other[name]} for one, other in zip(params, others, strict=True)]
+        moved, _ = data.model.predict(changed)
+        shares[name] = float(np.mean((moved - mean) ** 2)) / (2.0 * variance)
+    total = math.fsum(shares.values())
+    ranked = sorted(shares.items(), key=lambda item: -item[1])
+    text = ", ".join(f"{_escape(name)} {share / total:.0%}" for name, share in ranked)
+    return [f"**Importance on {_escape(data.labels[0])}, by the model:** {text}."]
 
 
 def _text(params: Mapping[str, Any]) -> str:

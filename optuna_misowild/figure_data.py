@@ -83,6 +83,8 @@ class FigureData:
         sources = self.view.sources
         if sources.distribution is None and not sources.are_rungs:
             return ("objective",)
+        if sources.are_rungs:
+            return tuple(f"step {step}" for step in sources.steps)
         return distinct([str(choice) for choice in sources.choices])
 
     @cached_property

@@ -21,6 +21,7 @@ from optuna_dashboard._custom_plot_data import get_plotly_graph_objects
 import plotly.io as pio
 from plotly.offline import get_plotlyjs
 import pytest
+from studies_to_see import six_d
 from studies_to_see import study_of
 
 from optuna_misowild import MisoWildSampler
@@ -117,6 +118,16 @@ def test_what_has_not_been_verified_is_no_result(study: optuna.Study) -> None:
     note = optuna_dashboard.get_note(cheap)
     assert re.search(r"; not verified on full yet; the model expects \S+ ± \d\S* there\.", note)
     assert "**Best verified:** nothing on full yet." in note
+
+
+def test_the_importance_is_that_on_the_preferred_source(study: optuna.Study) -> None:
+    publish(study)
+    note = optuna_dashboard.get_note(study)
+    ((y, share_y), (x, share_x)) = re.findall(
+        r"([xy]) (\d+)%", re.search(r"\*\*Importance on full, by the model:\*\* (.*)\.", note)[1]
+    )
+    assert int(share_x) + int(share_y) in (99, 100, 101)
+    assert "source" not in note.split("Importance")[1].split("\n")[0]
 
 
 def test_what_the_user_has_written_is_kept(study: optuna.Study) -> None:
@@ -275,6 +286,12 @@ def test_the_table_of_trials(study: optuna.Study, address: str, browser: Any) ->
     ]
 
 
+def figures_on_the_page_of(study: optuna.Study) -> list[Any]:
+    publish(study)
+    attributes = study._storage.get_study_system_attrs(study._study_id)
+    return [pio.from_json(text) for text in get_plotly_graph_objects(attributes).values()]
+
+
 @pytest.mark.slow
 def test_no_letters_lie_on_others_in_the_frames_of_the_page(browser: Any, tmp_path: Path) -> None:
     figures = []
@@ -285,10 +302,10 @@ def test_no_letters_lie_on_others_in_the_frames_of_the_page(browser: Any, tmp_pa
             return 0.1 * math.log10(x * y)
 
         study = study_of(20, space, sources=("100%", "40%", "30%", "20%", "10%"))
-        publish(study)
-        attributes = study._storage.get_study_system_attrs(study._study_id)
-        figures += map(pio.from_json, get_plotly_graph_objects(attributes).values())
-    assert len(figures) == 3 * len(FIGURES)
+        figures += figures_on_the_page_of(study)
+    # Two rows of slices.
+    figures += figures_on_the_page_of(study_of(20, six_d, sources=("full", "30%", "10%", "3%")))
+    assert len(figures) == 4 * len(FIGURES)
     # What is larger than the page's frame would be cut off.
     assert {(f.layout.width, f.layout.height) for f in figures} == {(None, None)}
     frame = {"default_width": "640px", "default_height": "450px", "full_html": False}
@@ -310,7 +327,7 @@ def test_no_letters_lie_on_others_in_the_frames_of_the_page(browser: Any, tmp_pa
     for figure, letters in zip(figures, letters_of_figures, strict=True):
         level = [letter for letter in letters if not letter[5]]
         # Names of bars may be turned, the numbers at narrow axes are not.
-        assert level == letters or figure.layout.title.text == "Source Usage Plot"
+        assert level == letters or figure.layout.title.text.startswith("Source Usage Plot")
         for one, other in itertools.combinations(level, 2):
             apart = [max(one[i], other[i]) >= min(one[i + 1], other[i + 1]) - 3.0 for i in (1, 3)]
             assert any(apart), (one, other)

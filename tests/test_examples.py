@@ -56,6 +56,7 @@ def recommends_nothing_that_is_forbidden(output: str) -> None:
 @pytest.mark.parametrize(
     ("name", "says_more"),
     [
+        ("boosting.py", says_nothing_else),
         ("epochs.py", says_nothing_else),
         ("last_month.py", gives_last_month_a_verdict),
         ("simulator.py", says_nothing_else),
@@ -104,33 +105,40 @@ def test_a_search_of_scikit_learn_finds_what_is_right_on_other_rows() -> None:
 
 
 def test_the_quickstart_is_the_same_at_every_run() -> None:
-    outputs = [run("quickstart.py", "--short", "--n-trials", "12") for _ in range(2)]
+    outputs = [run("quickstart.py", "--short", "--budget", "0.7") for _ in range(2)]
     first, second = (re.sub(r"^Seconds: .*$", "", o, flags=re.MULTILINE) for o in outputs)
     assert first == second
-    # What each of the three has found, and when.
-    rows = re.findall(r"^  (\w+, .*\S) +(\S+) +(\S+) +(\S+) +(\d+)$", first, re.MULTILINE)
-    names, quarters, halves, errors, trials = zip(*rows, strict=True)
-    assert names == (
-        "MisoWildSampler, 5 sources",
-        "MisoWildSampler, 100% only",
-        "TPESampler, 100% only",
-    )
-    assert trials[0] == "12"
-    (recommended,) = re.findall(r"^Value: (\S+), observed", first, re.MULTILINE)
-    assert errors[0] == recommended
-    lines = re.findall(r"^trial .* +(\d+)%.*value (\S+)   cost \S+   total (\S+)$", first, re.M)
-    for part, shown in ((0.25, quarters[0]), (0.5, halves[0])):
-        until = part * float(lines[-1][2])
+    # What both have found, and when.
+    rows = re.findall(r"^  (misowild|tpe-hyperband) +(\S+) +(\S+) +(\S+) +(\d+)$", first, re.M)
+    (ours, theirs) = ((quarter, half, end) for _, quarter, half, end, _ in rows)
+    assert float(theirs[-1]) > 0.0
+    lines = re.findall(r"^trial +\d+ +(\d+) .*value (\S+)   cost \S+   total (\S+)$", first, re.M)
+    for part, shown in zip((0.25, 0.5, 2.0), ours, strict=True):
         seen = [
-            value for source, value, total in lines if source == "100" and float(total) <= until
+            10.0 ** float(value)
+            for step, value, total in lines
+            if step == "9" and float(total) <= part * 0.7
         ]
-        assert shown == min(seen, default="none")
-    # The verdict on each source.
-    shares = re.findall(r"^ +(\d+)% +(\d+) queries .*%(.*)$", first, re.MULTILINE)
-    assert {source: verdict != "" for source, _, verdict in shares} == {
-        source: source != "100" for source, _, _ in shares
-    }
-    assert len(shares) >= 4
+        if seen:
+            assert float(shown) == pytest.approx(min(seen), abs=1e-3)
+        else:
+            assert shown == "none"
+    (recommended,) = re.findall(r"^Value: (\S+), observed", first, re.MULTILINE)
+    assert 10.0 ** float(recommended) == pytest.approx(float(ours[-1]), abs=1e-3)
+    assert re.findall(r"^ +(\d+) +\d+ queries", first, re.MULTILINE)[0] == "9"
+
+
+def test_the_table_of_the_quickstart_goes_on_where_it_was(tmp_path: Path) -> None:
+    known = tmp_path / "table.csv"
+    known.write_text(
+        "misowild,0,nan,0.3,0.1\ntpe,0,0.4,0.3,0.2\nmisowild,1,0.4,0.2,0.2\ntpe,1,0.2,0.2,0.15\n"
+    )
+    arguments = ("--seeds", "2", "--only", "misowild", "tpe", "--file", str(known))
+    output = run("quickstart_table.py", *arguments).splitlines()
+    assert output[2:] == [
+        "| misowild | none | 0.2500 | 0.1500 | 0.1000, 0.2000 |  |",
+        "| tpe | 0.3000 | 0.2500 | 0.1750 | 0.1500, 0.2000 | 1 of 2 |",
+    ]
 
 
 def test_a_comparison_counts_values_of_the_preferred_source_only(
@@ -196,3 +204,26 @@ def test_the_index_names_every_example() -> None:
     for path in EXAMPLES.glob("*.py"):
         if "__main__" in path.read_text():
             assert f"({path.name})" in index, path.name
+
+
+def test_the_picture_of_the_regret_has_a_panel_for_each_kind_of_source() -> None:
+    pytest.importorskip("plotly")
+    from examples.benchmarks.problems import PROBLEMS
+    from examples.regret_picture import picture
+
+    def run_of(name: str, regrets: list[float]) -> list[dict[str, object]]:
+        share = PROBLEMS[name].budget / len(regrets)
+        return [
+            {"spent": (i + 1) * share, "recommended": regret, "failure": ""}
+            for i, regret in enumerate(regrets)
+        ]
+
+    names = ["svc-splice", "rf-splice"]
+    runs = {name: {"robust": {0: run_of(name, [1.0, 0.1])}} for name in names}
+    runs["rf-splice"]["robust"][0][-1]["recommended"] = 0.001
+    runs["svc-splice"]["gp"] = {0: run_of("svc-splice", [1.0, 0.5])}  # Not on the other task.
+    figure = picture(runs, PROBLEMS)
+    assert [title.text for title in figure.layout.annotations] == ["Data subsets (2 tasks)"]
+    (line,) = figure.data
+    assert line.name == "MisoWildSampler"
+    assert (line.y[0], line.y[-1]) == pytest.approx((1.0, 0.01))

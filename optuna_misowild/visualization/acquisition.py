@@ -54,6 +54,15 @@ def plot_acquisition(
     excluded because it is not much cheaper than the preferred one. The star may be elsewhere
     than the maximum: on the preferred source, because it has not been asked for long.
 
+    Example:
+
+        .. code-block:: python
+
+            from optuna_misowild.visualization import plot_acquisition
+
+            figure = plot_acquisition(study, ["x", "y"])
+            figure.write_html("acquisition.html")
+
     Args:
         study: A study, finished or running.
         params: Names of the parameters to show; by default all.
@@ -110,6 +119,7 @@ def acquisition_figure(data: FigureData, params: Sequence[str] | None = None) ->
         else [Mark("Next", "star", following.params, following.source)],
         colorscale="Greens",
         cut=_CUT,
+        centre_is_said=following is not None,
         depth=_DEPTH if data.sampler.method.logarithmic_acquisition else math.inf,
     )
     if following is None:

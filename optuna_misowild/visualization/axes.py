@@ -22,6 +22,7 @@ from optuna_misowild.study.space import from_unit
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from numpy.typing import NDArray
     from optuna.distributions import BaseDistribution
 
     from optuna_misowild.figure_data import FigureData
@@ -105,7 +106,7 @@ class Axis:
         if narrow:
             properties |= {"tickangle": 0, "ticklabeloverflow": "hide past domain"}
         if distribution.log:
-            properties |= {"exponentformat": "power", **_numbers(low, high, narrow=narrow)}
+            properties |= _numbers(low, high, narrow=narrow)
         return properties
 
 
@@ -121,6 +122,34 @@ def log_ticks(low: float, high: float) -> list[float]:
     return [step * 10.0**power for power in powers for step in steps]
 
 
+def log_axis(values: NDArray[np.float64], *, most: int = 12) -> dict[str, Any]:
+    """Return the properties of a logarithmic axis that ends on ticks and shows all values.
+
+    Args:
+        values: What it has to show; what is not positive is left out.
+        most: So many ticks there is room for.
+    """
+    shown = values[np.isfinite(values) & (values > 0.0)]
+    if len(shown) == 0:
+        return {"type": "log"}
+    low, high = math.log10(shown.min()), math.log10(shown.max())
+    first, last = math.floor(low + 1e-9), math.ceil(high - 1e-9)
+    ticks = [step * 10.0**power for power in range(first, last + 1) for step in (1, 2, 5)]
+    below = max(i for i, tick in enumerate(ticks) if math.log10(tick) <= low + 1e-9)
+    above = min(i for i, tick in enumerate(ticks) if math.log10(tick) >= high - 1e-9)
+    below, above = (max(below - 1, 0), above + 1) if below == above else (below, above)
+    ticks = ticks[below : above + 1]
+    if len(ticks) > most:
+        stride = math.ceil((last - first) / (most - 1))
+        ticks = [10.0**power for power in range(first, last + stride, stride)]
+    return {
+        "type": "log",
+        "range": [math.log10(ticks[0]), math.log10(ticks[-1])],
+        "tickvals": ticks,
+        "ticktext": [f"{tick:g}" for tick in ticks],
+    }
+
+
 def _numbers(low: float, high: float, *, narrow: bool) -> dict[str, Any]:
     """Return where a logarithmic axis has numbers: at powers of ten, if it has at least two.
 
@@ -129,7 +158,13 @@ def _numbers(low: float, high: float, *, narrow: bool) -> dict[str, Any]:
     end = _END * (high - low) if narrow else 0.0
     n_powers = math.floor(high - end) - math.ceil(low + end) + 1
     if n_powers > 1:
-        return {"dtick": math.ceil(n_powers / 3 if narrow else (high - low) / 5.0)}
+        step = math.ceil(n_powers / 3 if narrow else (high - low) / 5.0)
+        first = step * math.ceil((low + end) / step - 1e-9)
+        shown = list(range(first, math.floor(high - end + 1e-9) + 1, step))
+        if len(shown) == 1:
+            shown = [math.ceil(low + end), math.floor(high - end)]
+        # Plotly's own powers are in larger letters than all other numbers.
+        return {"tickvals": [10.0**power for power in shown], "ticktext": list(map(_power, shown))}
     powers = range(math.floor(low), math.ceil(high) + 1)
     ticks = [d * 10.0**power for power in powers for d in (range(1, 10) if narrow else (1, 2, 5))]
     # These labels are longer, so that they stick out a little.
@@ -141,6 +176,10 @@ def _numbers(low: float, high: float, *, narrow: bool) -> dict[str, Any]:
         ticks = [ticks[0], ticks[-1]]
     texts = [f"{tick:g}".replace("e-0", "e-") for tick in ticks]
     return {"tickvals": ticks, "ticktext": texts, "ticklabeloverflow": "allow"}
+
+
+def _power(exponent: int) -> str:
+    return f"{10**exponent}" if 0 <= exponent <= 1 else f"10<sup>{exponent}</sup>"
 
 
 def chosen_axes(data: FigureData, params: Sequence[str] | None) -> list[Axis]:

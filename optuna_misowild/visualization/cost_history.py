@@ -11,9 +11,10 @@ import optuna
 
 from optuna_misowild.figure_data import FigureData
 from optuna_misowild.study.attributes import logger
-from optuna_misowild.visualization._figure import VALUE_TITLE
 from optuna_misowild.visualization._figure import empty_figure
 from optuna_misowild.visualization._figure import source_colors
+from optuna_misowild.visualization._figure import titled
+from optuna_misowild.visualization._figure import value_title
 from optuna_misowild.visualization._plotly import colors
 from optuna_misowild.visualization._plotly import go
 from optuna_misowild.visualization.outcome import FAILED
@@ -59,6 +60,15 @@ def plot_cost_history(
     How to read it: the earlier and the lower the line falls (in a study that minimises), the
     better. Small points before a fall are the cheap queries that led to it.
 
+    Example:
+
+        .. code-block:: python
+
+            from optuna_misowild.visualization import plot_cost_history
+
+            figure = plot_cost_history({"now": study, "before": earlier})
+            figure.write_html("cost-history.html")
+
     Args:
         study: A study, a list of them, or a dict of them by the names to show.
         sampler: The sampler whose method and settings count; by default the study's. If that is
@@ -89,6 +99,7 @@ def cost_history_figure(data: FigureData) -> go.Figure:
         logger.warning("Your study does not have any completed trials.")
         return empty_figure(_TITLE, "No trial has finished with a value yet.")
     figure = go.Figure(layout=_layout(data))
+    figure.update_layout(title=titled(_TITLE, _answer(data)))
     for source, label in enumerate(data.labels):
         shown = [query for query in data.valued if query.source == source and query.feasible]
         figure.add_trace(
@@ -109,6 +120,18 @@ def cost_history_figure(data: FigureData) -> go.Figure:
         points.marker.update(_colors(data, failed), symbol="x", size=7)
         add_at_bottom(figure, points)
     return figure
+
+
+def _answer(data: FigureData) -> str:
+    """Say what was found, and when."""
+    preferred, spent = data.labels[0], data.queries[-1].spent
+    if not data.best_verified:
+        return f"Nothing found on {preferred} yet"
+    best = data.best_verified[-1]
+    when = f", with {best.spent / spent:.0%} of the cost" if spent > 0.0 else ""
+    return (
+        f"The best on {preferred}, {best.value:.4g}, was found by trial {best.trial.number}{when}"
+    )
 
 
 def _colors(data: FigureData, shown: list[Query]) -> dict[str, list[str]]:
@@ -137,13 +160,14 @@ def _comparison(compared: Mapping[str, FigureData]) -> go.Figure:
 
 def _layout(*compared: FigureData) -> go.Layout:
     titles = {data.cost_title("Cumulated Cost") for data in compared}
+    titles_of_values = {value_title(data) for data in compared}
     return go.Layout(
         title=_TITLE,
         xaxis={
             "title": titles.pop() if len(titles) == 1 else "Cumulated Cost",
             "rangemode": "tozero",
         },
-        yaxis={"title": VALUE_TITLE},
+        yaxis={"title": titles_of_values.pop() if len(titles_of_values) == 1 else "Value"},
     )
 
 
@@ -196,7 +220,7 @@ def _keep_extremes_out(figure: go.Figure, data: FigureData) -> None:
         figure.update_yaxes(range=sorted(bounds))
         what = "value lies" if outside == 1 else "values lie"
         text = f"{outside} worse {what} outside; a double click shows all"
-        figure.update_layout(title=f"{_TITLE}<br><sup>{text}</sup>")
+        figure.update_layout(title=titled(_TITLE, _answer(data), text))
 
 
 def _keep_to_lines(figure: go.Figure, compared: Sequence[FigureData]) -> None:

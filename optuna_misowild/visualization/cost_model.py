@@ -37,6 +37,15 @@ def plot_cost_model(
     How to read it: a source is worth asking where its cost is well below that of the preferred
     one, which is the first. The sampler asks the others only where they cost less than a third.
 
+    Example:
+
+        .. code-block:: python
+
+            from optuna_misowild.visualization import plot_cost_model
+
+            figure = plot_cost_model(study, ["x", "y"])
+            figure.write_html("cost-model.html")
+
     Args:
         study: A study, finished or running.
         params: Names of the parameters to show; by default all.

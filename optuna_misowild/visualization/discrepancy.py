@@ -46,6 +46,15 @@ def plot_discrepancy(
     paper's, it is η, the distance between the augmented model and that of the source, from
     which nothing is taken out.
 
+    Example:
+
+        .. code-block:: python
+
+            from optuna_misowild.visualization import plot_discrepancy
+
+            figure = plot_discrepancy(study)
+            figure.write_html("discrepancy.html")
+
     Args:
         study: A study, finished or running.
         params: Names of the parameters to show; by default all.
@@ -111,7 +120,7 @@ def discrepancy_figure(data: FigureData, params: Sequence[str] | None = None) ->
             at_star.append(one.replace(" ", "\u00a0"))  # Stays on one line.
         text = f"Without its mean over the space. At the star, with it: {', '.join(at_star)}"
     quantity = Quantity(
-        title="Discrepancy" if rho is None else "Discrepancy − Mean",
+        title="Discrepancy",
         predict=predict,
         sources=others,
         captions=[caption(source) for source in others],

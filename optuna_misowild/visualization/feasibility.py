@@ -51,6 +51,15 @@ def plot_feasibility(
     Where another one differs from it, its constraint is another, or it fails by itself. The other
     figures have in grey where the probability is below one half.
 
+    Example:
+
+        .. code-block:: python
+
+            from optuna_misowild.visualization import plot_feasibility
+
+            figure = plot_feasibility(study)
+            figure.write_html("feasibility.html")
+
     Args:
         study: A study, finished or running.
         params: Names of the parameters to show; by default all.

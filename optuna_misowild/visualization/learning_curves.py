@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 import math
 from typing import TYPE_CHECKING
 
@@ -14,8 +15,10 @@ from optuna_misowild.study.attributes import params_of
 from optuna_misowild.study.readings import ended_on
 from optuna_misowild.study.steps import meant_for
 from optuna_misowild.study.steps import visit_of
-from optuna_misowild.visualization._figure import VALUE_TITLE
 from optuna_misowild.visualization._figure import empty_figure
+from optuna_misowild.visualization._figure import joined
+from optuna_misowild.visualization._figure import titled
+from optuna_misowild.visualization._figure import value_title
 from optuna_misowild.visualization._plotly import colors
 from optuna_misowild.visualization._plotly import go
 
@@ -62,6 +65,15 @@ def plot_learning_curves(study: Study, *, sampler: MethodSampler | None = None) 
     How to read it: where lines that are low early end low, short trainings tell the good from the
     bad. Where they cross, only long ones do.
 
+    Example:
+
+        .. code-block:: python
+
+            from optuna_misowild.visualization import plot_learning_curves
+
+            figure = plot_learning_curves(study)
+            figure.write_html("learning-curves.html")
+
     Args:
         study: A study whose objective reports values, finished or running.
         sampler: The sampler whose method and settings count; by default the study's. If that is
@@ -95,10 +107,10 @@ def learning_curves_figure(data: FigureData) -> go.Figure:
     for step in data.view.sources.steps:
         figure.add_vline(x=step, line={"dash": "dot", "width": 1, "color": "Grey"})
     begins_with_0 = any(0 in trial.intermediate_values for trial in trials)
-    figure.update_layout(title=_TITLE, hovermode="closest")
+    figure.update_layout(title=titled(_TITLE, _answer(data, trials)), hovermode="closest")
     figure.update_xaxes(title_text="Step", type="linear" if begins_with_0 else "log")
     figure.update_xaxes(tickvals=list(data.view.sources.steps))
-    figure.update_yaxes(title_text=VALUE_TITLE)
+    figure.update_yaxes(title_text=value_title(data))
     _keep_extremes_out(figure, data, trials)
     return figure
 
@@ -120,6 +132,14 @@ def _outcome(data: FigureData, trial: FrozenTrial) -> str:
     if visit is None or not visit.stops:
         return OTHERWISE
     return AT_RUNG if source <= meant_for(trial, sources) else EARLY
+
+
+def _answer(data: FigureData, trials: list[FrozenTrial]) -> str:
+    """Say how the trainings ended."""
+    ends = Counter(_outcome(data, trial) for trial in trials)
+    said = {outcome: outcome.lower().replace(" its ", " their ") for outcome in _SYMBOLS}
+    text = joined([f"{ends[outcome]} {said[outcome]}" for outcome in _SYMBOLS if ends[outcome]])
+    return f"Of {len(trials)} trainings: {text}"
 
 
 def _curves(
@@ -212,4 +232,5 @@ def _keep_extremes_out(figure: go.Figure, data: FigureData, trials: list[FrozenT
     if high < values.max():
         bounds = (data.sign * (low - 0.1 * (high - low)), data.sign * high)
         figure.update_yaxes(range=sorted(bounds))
-        figure.update_layout(title=f"{_TITLE}<br><sup>a double click shows all values</sup>")
+        text = "A double click shows all values"
+        figure.update_layout(title=titled(_TITLE, _answer(data, trials), text))

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from optuna_misowild.figure_data import FigureData
-from optuna_misowild.visualization._figure import VALUE_TITLE
 from optuna_misowild.visualization._figure import no_model_figure
+from optuna_misowild.visualization._figure import value_title
 from optuna_misowild.visualization.over_params import figure_over_params
 from optuna_misowild.visualization.quantity import Quantity
 from optuna_misowild.visualization.quantity import recommended
@@ -34,11 +34,20 @@ def plot_objective_model(
     the values that were observed, and the standard deviation. With any other number there is a
     panel per parameter that shows a line per source, with a band of one standard deviation; all
     other parameters are those that :func:`~optuna_misowild.recommend` gives, and observations
-    are faint, as they may lie far from the slice. Dark contours are good values.
+    that lie far from there are grey. Dark contours are good values.
 
     How to read it: the preferred source, which is the first, is what counts. The others help as
     far as their good regions are the same as its. Where the standard deviation is large, the
     model does not know.
+
+    Example:
+
+        .. code-block:: python
+
+            from optuna_misowild.visualization import plot_objective_model
+
+            figure = plot_objective_model(study, ["x", "y"])
+            figure.write_html("objective-model.html")
 
     Args:
         study: A study, finished or running.
@@ -72,7 +81,7 @@ def objective_model_figure(data: FigureData, params: Sequence[str] | None = None
         return data.sign * mean, std
 
     quantity = Quantity(
-        title=VALUE_TITLE,
+        title=value_title(data),
         predict=predict,
         sources=data.modelled,
         captions=[data.labels[source] for source in data.modelled],

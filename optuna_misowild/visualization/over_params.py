@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING
 
+from optuna_misowild.figure_data import shorten
 from optuna_misowild.visualization.axes import chosen_axes
 from optuna_misowild.visualization.contours import contour_figure
 from optuna_misowild.visualization.slices import slice_figure
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
     from optuna_misowild.figure_data import FigureData
+    from optuna_misowild.visualization.axes import Axis
     from optuna_misowild.visualization.quantity import Quantity
 
 
@@ -40,6 +42,7 @@ def figure_over_params(
         text: What stands in small letters below it, in as many lines as it takes.
     """
     axes = chosen_axes(data, params)
+    text = ". ".join(part for part in (text, _cut(data, axes, quantity)) if part)
     if len(axes) == 2:
         figure = contour_figure(data, axes[0], axes[1], quantity, title)
         more_in_captions = max(caption.count("<br>") for caption in quantity.captions)
@@ -57,3 +60,18 @@ def figure_over_params(
             margin={"t": top}, height=height, title={"y": 1.0 - _ABOVE / height, "yanchor": "top"}
         )
     return figure
+
+
+def _cut(data: FigureData, axes: Sequence[Axis], quantity: Quantity) -> str:
+    """Say where the parameters are that a panel does not show."""
+    shown = {axis.name for axis in axes} if len(axes) == 2 else set()
+    hidden = {name: quantity.centre[name] for name in data.view.space if name not in shown}
+    if not hidden or len(data.view.space) == 1 or quantity.centre_is_said:
+        return ""
+    at = ", ".join(f"{shorten(name)} = {_text(value)}" for name, value in hidden.items())
+    has_far = quantity.observed is not None and len(axes) != 2
+    return f"Cut at {at}" + ("; grey points lie far from it" if has_far else "")
+
+
+def _text(value: object) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else shorten(str(value))

@@ -66,6 +66,7 @@ class Quantity:
         depth: Nor are values that are more than this below the highest one.
         is_feasibility: Whether it is itself how likely a query is to be feasible; else it is grey
             where it probably is not.
+        centre_is_said: Whether the text of the figure says already what slices go through.
     """
 
     title: str
@@ -82,6 +83,7 @@ class Quantity:
     cut: float = 0.0
     depth: float = math.inf
     is_feasibility: bool = False
+    centre_is_said: bool = False
 
     def observation(self, query: Query) -> float:
         """Return what a query has observed, NaN if nothing that can be shown."""

@@ -9,12 +9,15 @@ from typing import Any
 from typing import NamedTuple
 
 import numpy as np
+from optuna.distributions import CategoricalDistribution
 from optuna.trial import TrialState
 
+from optuna_misowild.study.space import to_unit
 from optuna_misowild.visualization._figure import source_colors
 from optuna_misowild.visualization._plotly import colors
 from optuna_misowild.visualization._plotly import go
 from optuna_misowild.visualization._plotly import subplots
+from optuna_misowild.visualization.axes import log_axis
 from optuna_misowild.visualization.outcome import FAILED
 from optuna_misowild.visualization.outcome import INFEASIBLE
 from optuna_misowild.visualization.outcome import OUTCOME_RANK
@@ -39,10 +42,17 @@ if TYPE_CHECKING:
 
 
 _COLUMNS = 3
+_STANDOFF = 4
+_TICKS = 5  # On a logarithmic axis of one of several rows.
 _RESOLUTION = 101
 _PANEL_HEIGHT = 320
-# Observations that other panels show at other places are drawn faintly.
-_FAINT = 0.35
+# Between two rows of panels, in their height: the axis below the upper one, also where the page of
+# the dashboard gives all of the figure 450 pixels.
+_ROW_GAP = 0.16
+# An observation is near the slice if its other parameters differ from it by no more than this, in
+# the mean square over the unit cube. Others are grey, and faint.
+_NEAR = 0.25
+_FAR_COLOR, _FAINT = "#aaaaaa", 0.35
 
 
 class _Curve(NamedTuple):
@@ -62,9 +72,12 @@ def slice_figure(
         cols=n_columns,
         shared_yaxes="all",
         horizontal_spacing=0.03,
-        vertical_spacing=0.2 / n_rows,
+        vertical_spacing=_ROW_GAP * 2 / max(n_rows, 2),
     )
-    figure.update_layout(title=title)
+    # At the bottom, so that narrow frames have room for the panels.
+    legend = {"orientation": "h", "x": 0.5, "xanchor": "center"}
+    legend |= {"yref": "container", "y": 0.0, "yanchor": "bottom"}
+    figure.update_layout(title=title, legend=legend, margin={"l": 60, "r": 20})
     if n_rows > 1:
         figure.update_layout(height=_PANEL_HEIGHT * n_rows + 100)
     curves = [[_curve(axis, quantity, source) for source in quantity.sources] for axis in axes]
@@ -97,10 +110,13 @@ def slice_figure(
         _shade(figure, data, axis, quantity, row, column)
         for mark in quantity.marks:
             figure.add_trace(_mark(axis, quantity, mark, first=i == 0), row=row, col=column)
-        figure.update_xaxes(**axis.layout(), row=row, col=column)
+        layout = axis.layout(narrow=n_columns > 1)
+        figure.update_xaxes(**layout, title_standoff=_STANDOFF, row=row, col=column)
     figure.update_yaxes(title_text=quantity.title, col=1)
     if quantity.is_log:
-        figure.update_yaxes(type="log")
+        shown = [c.mean for panel in curves for c in panel]
+        shown.append(np.array([quantity.observation(query) for query in data.queries]))
+        figure.update_yaxes(**log_axis(np.concatenate(shown), most=_TICKS if n_rows > 1 else 12))
     if quantity.midpoint is not None:
         line = {"width": 1, "dash": "dot", "color": "grey"}
         figure.add_hline(y=quantity.midpoint, line=line)
@@ -231,20 +247,38 @@ def _observations(
         for query in queries
         if math.isfinite(quantity.observation(query)) or query.trial.state == TrialState.FAIL
     ]
+    near = [_is_near(data, axis, quantity, query) for query in shown]
     return go.Scatter(
         x=[axis.place(query.trial.params[axis.name]) for query in shown],
         y=[quantity.observation(query) for query in shown],
         mode="markers",
         marker={
-            "color": source_colors(data)[source],
+            "color": [source_colors(data)[source] if there else _FAR_COLOR for there in near],
+            "opacity": [1.0 if there else _FAINT for there in near],
             "size": 7 if source == 0 else 5,
             "line": {"width": 0.5, "color": "Grey"},
         },
-        opacity=1.0 if len(data.view.space) == 1 else _FAINT,
         cliponaxis=False,
         hovertemplate="%{text}<extra></extra>",
         text=[data.hover(query) for query in shown],
     )
+
+
+def _is_near(data: FigureData, axis: Axis, quantity: Quantity, query: Query) -> bool:
+    """Whether a query lies near the slice along an axis: in all of the other parameters."""
+    squares = []
+    for name, distribution in data.view.space.items():
+        if name == axis.name:
+            continue
+        if name not in query.trial.params:
+            return False
+        one, other = (
+            to_unit(distribution, value)
+            for value in (query.trial.params[name], quantity.centre[name])
+        )
+        is_categorical = isinstance(distribution, CategoricalDistribution)
+        squares.append(float(one != other) if is_categorical else (one - other) ** 2)
+    return not squares or math.fsum(squares) / len(squares) <= _NEAR**2
 
 
 def _mark(axis: Axis, quantity: Quantity, mark: Mark, *, first: bool) -> go.Scatter:

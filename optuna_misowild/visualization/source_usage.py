@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 import math
 from typing import TYPE_CHECKING
 
@@ -9,8 +10,10 @@ from optuna.trial import TrialState
 
 from optuna_misowild.figure_data import FigureData
 from optuna_misowild.study.attributes import logger
+from optuna_misowild.visualization._figure import FONT_SIZE
 from optuna_misowild.visualization._figure import empty_figure
 from optuna_misowild.visualization._figure import source_colors
+from optuna_misowild.visualization._figure import titled
 from optuna_misowild.visualization._plotly import go
 from optuna_misowild.visualization._plotly import subplots
 
@@ -40,6 +43,15 @@ def plot_source_usage(study: Study, *, sampler: MethodSampler | None = None) -> 
     guide. One that was asked at the start only was given up: it cost too much, or others told
     more for the money. Whether it told anything is another question, which
     :func:`plot_source_worth` answers as far as there are queries enough.
+
+    Example:
+
+        .. code-block:: python
+
+            from optuna_misowild.visualization import plot_source_usage
+
+            figure = plot_source_usage(study)
+            figure.write_html("source-usage.html")
 
     Args:
         study: A study, finished or running.
@@ -102,9 +114,10 @@ def source_usage_figure(data: FigureData) -> go.Figure:
         )
         queries = go.Bar(x=[len(own)], y=[label], text=[len(own)], orientation="h")
         share = f"<br>{cost / total:.0%}" if total > 0.0 else ""
-        costs = go.Bar(x=[label], y=[cost], text=[f"{cost:.3g}{share}"])
+        costs = go.Bar(x=[label], y=[cost], text=[f"{_amount(cost)}{share}"])
         for bars in (queries, costs):
             bars.update(marker={"color": color}, textposition="outside", cliponaxis=False)
+            bars.update(textfont={"size": FONT_SIZE}, textangle=0, constraintext="none")
         for trace, row, column in (
             (points, 1, 1),
             (queries, 1, 2),
@@ -112,7 +125,7 @@ def source_usage_figure(data: FigureData) -> go.Figure:
             (costs, 2, 2),
         ):
             figure.add_trace(trace.update(name=label), row, column)
-    figure.update_layout(title=title, height=560, showlegend=False)
+    figure.update_layout(title=titled(title, _answer(data)), height=560, showlegend=False)
     figure.update_xaxes(range=[0, len(order) + 1], zeroline=False, col=1)
     figure.update_xaxes(title_text="Finished Trials", row=2, col=1)
     figure.update_xaxes(title_text="Queries", row=1, col=2)
@@ -125,3 +138,22 @@ def source_usage_figure(data: FigureData) -> go.Figure:
     figure.update_yaxes(**categories, range=[len(data.labels) - 0.5, -0.5], row=1)
     figure.update_xaxes(**categories, row=2, col=2)
     return figure
+
+
+def _answer(data: FigureData) -> str:
+    """Say which source took most of the money, and which most of the queries."""
+    paid = [
+        math.fsum(q.paid for q in data.queries if q.source == s) for s in range(len(data.labels))
+    ]
+    n_queries = Counter(query.source for query in data.queries)
+    (asked, count), *_ = n_queries.most_common(1)
+    most = f"{count} of {len(data.queries)} queries on {data.labels[asked]}"
+    total = data.queries[-1].spent
+    if total <= 0.0:
+        return f"{most}, the most"
+    costly = max(n_queries, key=lambda source: paid[source])
+    return f"Most of the cost on {data.labels[costly]}: {paid[costly] / total:.0%}; {most}"
+
+
+def _amount(cost: float) -> str:
+    return f"{cost:.0f}" if 100.0 <= cost < 1e6 else f"{cost:.3g}"

@@ -9,16 +9,20 @@ import numpy as np
 
 from optuna_misowild.figure_data import FigureData
 from optuna_misowild.visualization._figure import empty_figure
+from optuna_misowild.visualization._figure import joined
 from optuna_misowild.visualization._figure import no_model_figure
 from optuna_misowild.visualization._figure import source_colors
+from optuna_misowild.visualization._figure import titled
 from optuna_misowild.visualization._plotly import go
-from optuna_misowild.visualization.axes import log_ticks
+from optuna_misowild.visualization.axes import log_axis
 from optuna_misowild.worth import NOT_WORTH
 from optuna_misowild.worth import WORTH
 from optuna_misowild.worth import source_worths
 
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from optuna.study import Study
 
     from optuna_misowild.base_sampler import MethodSampler
@@ -27,6 +31,7 @@ if TYPE_CHECKING:
 
 _TITLE = "Source Worth Plot"
 _TOP = 1.05
+_CORRELATIONS = (-1, -0.5, 0, 0.25, 0.5, 0.75, 1)
 _SMALLEST, _LARGEST = 9.0, 36.0  # Of the points, in pixels.
 _UNKNOWN = "#999999"
 # In pixels: the two lines of a source in the legend, and what plotly has without a height.
@@ -43,7 +48,7 @@ def plot_source_worth(study: Study, *, sampler: MethodSampler | None = None) -> 
     are over the places where the source was asked. The bar is the 95 % interval of the
     correlation (Fisher's), as if queries were independent. With less than five queries of the
     source, or of the preferred one, there is no correlation to speak of: a hollow grey point,
-    at 0.
+    below the axis.
 
     How to read it: on the dashed line the square of the correlation, which is the part of the
     variance that a query explains, is the relative cost. Above it, a query of the source tells
@@ -54,6 +59,15 @@ def plot_source_worth(study: Study, *, sampler: MethodSampler | None = None) -> 
     *Dropped* is one that was given up before that for what it costs. Where a source was asked
     near the optimum only, the values differ less, and so the correlation is lower;
     :func:`plot_discrepancy` shows where a source misleads.
+
+    Example:
+
+        .. code-block:: python
+
+            from optuna_misowild.visualization import plot_source_worth
+
+            figure = plot_source_worth(study)
+            figure.write_html("source-worth.html")
 
     Args:
         study: A study, finished or running.
@@ -80,30 +94,38 @@ def source_worth_figure(data: FigureData) -> go.Figure:
     worths = source_worths(data)
     asked = [worth.cost for worth in worths.values() if math.isfinite(worth.cost)]
     known = [worth.low for worth in worths.values() if math.isfinite(worth.correlation)]
-    left, right = min([*asked, 0.1]) / 2.0, max([*asked, 1.0]) * 1.8
-    ticks = log_ticks(math.log10(left), math.log10(right))
+    costs = log_axis(np.array([min([*asked, 0.1]) / 2.0, max([*asked, 1.0]) * 1.8]), most=8)
+    left, right = (10.0**end for end in costs["range"])
+    lowest = min([-0.1, *known]) - 0.05
+    # Those without a correlation stand below the axis of correlations, in a strip of their own.
+    strip = lowest - 0.1
+    is_unknown = any(not math.isfinite(worth.correlation) for worth in worths.values())
     legend_height = _LEGEND_LINES * len(worths)
     figure = go.Figure(
         layout=go.Layout(
             height=legend_height + _MARGINS if legend_height > _PLOT_HEIGHT else None,
-            title=f"{_TITLE}<br><sup>Dashed: a query tells as much for the money as one of "
-            f"{preferred}. Bar: 95 % interval. Area: number of queries</sup>",
-            xaxis={
-                "title": f"Cost of a Query, Relative to {preferred}",
-                "type": "log",
-                "range": [math.log10(left), math.log10(right)],
-                "tickvals": ticks,
-                "ticktext": [f"{tick:g}" for tick in ticks],
-            },
+            title=titled(
+                _TITLE,
+                _answer(data, worths),
+                f"Dashed: a query tells as much for the money as one of {preferred}. Bar: 95 % "
+                "interval. Area: number of queries",
+            ),
+            margin={"t": 110},
+            xaxis={"title": f"Cost of a Query, Relative to {preferred}", "tickangle": 0, **costs},
             yaxis={
                 "title": f"Correlation with {preferred}, Where Asked",
                 "zeroline": False,
-                "range": [min([-0.1, *known]) - 0.05, _TOP],
-                "tickvals": [-1, -0.5, 0, 0.25, 0.5, 0.75, 1],
+                "range": [strip - 0.1 if is_unknown else lowest, _TOP],
+                "tickvals": [tick for tick in _CORRELATIONS if tick > lowest]
+                + [strip] * is_unknown,
+                "ticktext": [f"{tick:g}" for tick in _CORRELATIONS if tick > lowest]
+                + ["too few<br>values"] * is_unknown,
             },
         )
     )
     _shade(figure, left)
+    if is_unknown:
+        figure.add_hline(y=lowest, line={"width": 1, "color": "grey"})
     most = max(1, *(worth.n_queries for worth in worths.values()))
     # Neighbours on the axis of costs have their names on different sides.
     by_cost = sorted(
@@ -111,8 +133,29 @@ def source_worth_figure(data: FigureData) -> go.Figure:
         key=lambda source: worths[source].cost,
     )
     for source, worth in worths.items():
-        figure.add_trace(_point(data, source, worth, most, by_cost))
+        figure.add_trace(_point(data, source, worth, most, by_cost, strip))
     return figure
+
+
+def _answer(data: FigureData, worths: Mapping[int, Worth]) -> str:
+    """Say which sources were worth their cost, which not, and of which it cannot be told."""
+    named: dict[str, list[str]] = {WORTH: [], NOT_WORTH: []}
+    for source, worth in worths.items():
+        if source > 0:
+            named.setdefault(worth.verdict, []).append(data.labels[source])
+    parts = []
+    for verdict, names in named.items():
+        if not names:
+            continue
+        were = "was" if len(names) == 1 else "were"
+        their = "its" if len(names) == 1 else "their"
+        said = {
+            WORTH: f"{were} worth {their} cost",
+            NOT_WORTH: f"{were} not worth {their} cost",
+            "too few values to tell": f"{were} observed too rarely to tell",
+        }.get(verdict, f"({verdict})")
+        parts.append(f"{joined(names)} {said}")
+    return "; ".join(parts)
 
 
 def _shade(figure: go.Figure, left: float) -> None:
@@ -134,7 +177,7 @@ def _shade(figure: go.Figure, left: float) -> None:
 
 
 def _point(
-    data: FigureData, source: int, worth: Worth, most: int, by_cost: list[int]
+    data: FigureData, source: int, worth: Worth, most: int, by_cost: list[int], strip: float
 ) -> go.Scatter:
     label = data.labels[source]
     queries = f"{worth.n_queries} {'query' if worth.n_queries == 1 else 'queries'}"
@@ -145,8 +188,8 @@ def _point(
     verdict = "" if source == 0 else f"<br>   {worth.verdict}"
     name = f"{label}: {queries}{spent}{verdict}"
     there = math.isfinite(worth.cost)
-    y = worth.correlation if known else 0.0
-    sides = ("middle left", "middle right") if known else ("top center", "bottom center")
+    y = worth.correlation if known else strip
+    sides = ("middle left", "middle right")
     # To the right of the preferred source is the legend.
     side = sides[by_cost.index(source) % 2] if there and source > 0 else sides[0]
     return go.Scatter(

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+import inspect
 import json
 import math
+from pathlib import Path
+import re
 import sys
+import textwrap
 from typing import Any
 
 import optuna
@@ -22,6 +26,7 @@ from studies_to_see import with_value
 
 from optuna_misowild import CarboCoolingSampler
 from optuna_misowild import MisoWildSampler
+from optuna_misowild import dashboard
 from optuna_misowild import recommend
 from optuna_misowild import visualization
 from optuna_misowild.visualization import plot_acquisition
@@ -162,3 +167,17 @@ def test_without_plotly(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not visualization.is_available()
     with pytest.raises(ImportError, match=r'pip install "optuna-misowild\[visualization\]"'):
         plot_cost_history(study_of(3))
+
+
+def test_the_example_of_every_figure_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(go.Figure, "write_html", lambda figure, path: Path(path).touch())
+    study = study_of(4, two_d, sources=("full", "half"))
+    studies = {"study": study, "earlier": study}
+    names = [name for name in visualization.__all__ if name.startswith("plot_")]
+    for module, name in [*((visualization, name) for name in names), (dashboard, "publish")]:
+        text = inspect.cleandoc(getattr(module, name).__doc__)
+        (block,) = re.findall(r"\.\. code-block:: python\n\n(.*?)\n\n\S", text, re.DOTALL)
+        exec(textwrap.dedent(block), dict(studies))
+    pages = sorted(path.stem.replace("-", "_") for path in tmp_path.glob("*.html"))
+    assert pages == sorted(name.removeprefix("plot_") for name in names)

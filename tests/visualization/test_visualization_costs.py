@@ -273,3 +273,16 @@ def test_unit_of_costs() -> None:
         axis = plot_cost_history(study).layout.xaxis
         assert (axis.title.text, axis.rangemode) == (title, "tozero")
     assert plot_source_usage(timed).layout.yaxis3.title.text == "Cumulated Cost (s)"
+
+
+def test_the_titles_answer_what_was_found_and_what_it_took() -> None:
+    rows = [("full", 0.1, 2.0, 4.0), ("half", 0.2, 0.5, 1.0), ("full", 0.3, 1.0, 4.0)]
+    study = told([*rows, ("half", 0.4, 3.0, 1.0), ("half", 0.5, 3.0, None)])
+    history, usage = plot_cost_history(study), plot_source_usage(study)
+    assert (
+        "The best on full, 1, was found by trial 2, with 90% of the cost"
+        in history.layout.title.text
+    )
+    assert "Most of the cost on full: 80%; 3 of 5 queries on half" in usage.layout.title.text
+    study.set_metric_names(["log-loss"])
+    assert plot_cost_history(study).layout.yaxis.title.text == "log-loss"

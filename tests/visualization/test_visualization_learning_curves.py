@@ -77,6 +77,10 @@ def test_each_training_ends_as_it_did(sign: float) -> None:
         "Running": 1,
         "Predicted End": 6,  # Of the one that runs, and of five.
     }
+    answer = (
+        "3 trained to the end, 3 stopped at their rung, 1 stopped early, 1 running and 1 ended"
+    )
+    assert f"Of 9 trainings: {answer} otherwise" in figure.layout.title.text
     assert {shape.x0 for shape in figure.layout.shapes} == set(STEPS)
     (at_rung,) = [t for t in figure.data if t.name == "Stopped at Its Rung" and t.text]
     assert all("going on -3.00, best other -2.00" in text for text in at_rung.text)
@@ -106,15 +110,19 @@ def test_other_figures_have_the_rungs_as_sources_and_count_an_epoch_once() -> No
     study = study_of()
     usage = plot_source_usage(study)
     (queries,) = [t for t in usage.data if t.type == "bar" and t.orientation == "h"][:1]
-    assert list(queries.y) == ["18"]
+    assert list(queries.y) == ["step 18"]
     counts = {t.y[0]: t.x[0] for t in usage.data if t.type == "bar" and t.orientation == "h"}
-    assert counts == {"18": 3, "6": 1, "2": 4}  # The one that failed at 4 had reached 2.
+    assert counts == {
+        "step 18": 3,
+        "step 6": 1,
+        "step 2": 4,
+    }  # The one that failed at 4 had reached 2.
     costs = {t.x[0]: t.y[0] for t in usage.data if t.type == "bar" and t.orientation != "h"}
-    assert costs == {"18": 54.0, "6": 6.0, "2": 10.0}
+    assert costs == {"step 18": 54.0, "step 6": 6.0, "step 2": 10.0}
     history = plot_cost_history(study)
-    (points,) = [t for t in history.data if t.name == "2" and t.mode == "markers"]
+    (points,) = [t for t in history.data if t.name == "step 2" and t.mode == "markers"]
     assert len(points.x) == 4
-    (line,) = [t for t in history.data if t.name == "Best on 18"]
+    (line,) = [t for t in history.data if t.name == "Best on step 18"]
     assert line.y[-1] == study.best_value
 
 

@@ -50,6 +50,10 @@ def test_slices_go_through_the_recommended_parameters() -> None:
     assert figure.layout.yaxis.type == "log"
     assert figure.layout.xaxis2.categoryarray == ("a", "None", "True")
     params = recommend(study, sampler=sampler).params
+    said = " ".join(line[5:-6] for line in figure.layout.title.text.split("<br>")[1:])
+    for name, value in params.items():  # Where the slices cut, also along what is not shown.
+        text = f"{value:.3g}" if isinstance(value, float) else str(value)
+        assert f"{name} = {text}" in said
     stars = traces(figure, "Recommended")
     assert stars[0].x[0] == pytest.approx(params["y"], rel=1e-5)
     assert stars[1].x[0] == str(params["kind"])
@@ -151,7 +155,7 @@ def test_discrepancy_takes_out_what_is_the_same_everywhere() -> None:
     wrong = next(t for t in figure.data if t.name.startswith("wrong<br>") and t.line.width)
     assert right.name == "right<br><sup>scale 1</sup><br><sup>mean +3</sup>"
     assert wrong.name.startswith(f"wrong<br><sup>scale {rho[2]:.2g}</sup><br>")
-    assert figure.layout.yaxis.title.text == "Discrepancy − Mean"
+    assert figure.layout.yaxis.title.text == "Discrepancy"
     assert [shape.y0 for shape in figure.layout.shapes] == [0.0]
     assert np.abs(right.y).max() < 0.1
     assert np.abs(wrong.y).max() > 0.5

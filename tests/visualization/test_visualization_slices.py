@@ -17,10 +17,12 @@ from studies_to_see import one_d
 from studies_to_see import six_d
 from studies_to_see import study_of
 from studies_to_see import traces
+from studies_to_see import two_d
 
 from optuna_misowild.figure_data import FigureData
 from optuna_misowild.visualization._figure import source_colors
 from optuna_misowild.visualization.axes import Axis
+from optuna_misowild.visualization.axes import log_axis
 from optuna_misowild.visualization.axes import log_ticks
 from optuna_misowild.visualization.quantity import Mark
 from optuna_misowild.visualization.quantity import Quantity
@@ -75,7 +77,8 @@ def test_each_source_has_its_colour_and_the_preferred_one_is_the_strongest(
     lines = [traces(figure, source, "lines")[1].line for source in SOURCES]
     points = [traces(figure, source, "markers")[0] for source in SOURCES]
     assert [line.color for line in lines] == list(source_colors(data))
-    assert [trace.marker.color for trace in points] == list(source_colors(data))
+    for trace, color in zip(points, source_colors(data), strict=True):
+        assert set(trace.marker.color) <= {color, "#aaaaaa"}
     assert lines[0].width > lines[1].width == lines[2].width
     assert points[0].marker.size > points[1].marker.size == points[2].marker.size
     for trace, source in zip(points, SOURCES, strict=True):
@@ -87,12 +90,33 @@ def test_each_source_has_its_colour_and_the_preferred_one_is_the_strongest(
         ]
 
 
-def test_what_lies_far_from_the_slice_is_faint(data: FigureData) -> None:
-    def opacity(data: FigureData) -> float:
-        return traces(sliced(data, ["x"]), "full", "markers")[0].opacity
+def test_what_lies_far_from_the_slice_is_grey_and_faint() -> None:
+    study = study_of(20, two_d)
+    data = FigureData(study)
+    points = traces(sliced(data, ["x"]), "full", "markers")[0]
+    own = [t for t in study.trials if t.params["source"] == "full" and t.value]
+    middle = math.log10(data.centre["y"])
+    near = [abs(math.log10(t.params["y"]) - middle) / 6.0 <= 0.25 for t in own]
+    assert {True, False} == set(near)
+    color = source_colors(data)[0]
+    assert list(points.marker.color) == [color if there else "#aaaaaa" for there in near]
+    assert [opacity == 1.0 for opacity in points.marker.opacity] == near
+    points = traces(sliced(FigureData(study_of(5, one_d)), ["x"]), "full", "markers")[0]
+    assert set(points.marker.opacity) == {1.0}
 
-    assert opacity(data) < 0.5
-    assert opacity(FigureData(study_of(5, one_d))) == 1.0
+
+def test_a_logarithmic_axis_ends_on_ticks() -> None:
+    layout = log_axis(np.array([0.03, 7.0, math.nan, 0.0]))
+    assert layout["range"] == pytest.approx([math.log10(0.02), 1.0])
+    assert layout["ticktext"][0] == "0.02" and layout["ticktext"][-1] == "10"
+    assert log_axis(np.array([2.0, 2.0]))["range"] == pytest.approx([0.0, math.log10(5.0)])
+    assert log_axis(np.array([0.0])) == {"type": "log"}
+    for low, high in ((1e-3, 40.0), (2e-7, 3e6), (0.9, 1.1), (0.3, 2000.0)):
+        layout = log_axis(np.array([low, high]), most=5)
+        ends = np.log10([layout["tickvals"][0], layout["tickvals"][-1]])
+        assert layout["range"] == pytest.approx(ends)
+        assert ends[0] <= math.log10(low) < math.log10(high) <= ends[1]
+        assert 2 <= len(layout["tickvals"]) <= 5
 
 
 def test_categories_have_bars_with_both_ends(data: FigureData) -> None:
@@ -196,8 +220,11 @@ def test_axes_have_room_at_both_ends_and_readable_numbers() -> None:
     log = Axis("p", FloatDistribution(1e-3, 1e7, log=True))
     assert log.layout()["type"] == "log"
     assert log.layout()["range"] == pytest.approx([-3.3, 7.3])
-    assert log.layout()["dtick"] == 2
-    assert log.layout(narrow=True)["dtick"] == 3
+    exponents = ("-2", "0", "2", "4", "6"), ("0", "3", "6")
+    for powers, shown in zip(exponents, (log.layout(), log.layout(narrow=True)), strict=True):
+        assert shown["tickvals"] == pytest.approx([10.0 ** int(power) for power in powers])
+        texts = [{"0": "1", "1": "10"}.get(power, f"10<sup>{power}</sup>") for power in powers]
+        assert shown["ticktext"] == texts
     assert log.place(1.23456789) == 1.23457
     assert log_ticks(-1.0, 0.5) == pytest.approx([0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50])
     assert log_ticks(-1.0, 4.0) == pytest.approx([0.1, 1, 10, 100, 1000, 10000])
@@ -206,7 +233,7 @@ def test_axes_have_room_at_both_ends_and_readable_numbers() -> None:
 def test_an_axis_with_hardly_a_power_of_ten_has_other_numbers() -> None:
     for low, high, ticks, few in (
         (2.0, 8.0, ("2", "5"), ("3", "6")),
-        (1.0, 30.0, None, ("2", "10")),
+        (1.0, 30.0, ("1", "10"), ("2", "10")),
         (2e-5, 8e-5, ("2e-5", "5e-5"), ("3e-5", "6e-5")),
         (3e-3, 2e-2, ("0.005", "0.01", "0.02"), ("0.004", "0.01")),
         (0.31, 0.38, None, None),
