@@ -92,7 +92,8 @@ def resumed(
         names: The parameters that a training must have.
     """
     steps = view.sources.steps
-    if not hasattr(method, "resume") or proposal.model is None or math.isnan(proposal.value):
+    is_chosen = proposal.model is not None and math.isfinite(proposal.value)
+    if not hasattr(method, "resume") or not is_chosen:
         return proposal, None
     seen, best, earlier = view.observations, proposal, None
     rows = {int(n): i for i, n in enumerate(seen.trial) if seen.has_value[i]}

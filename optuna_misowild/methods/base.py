@@ -146,7 +146,8 @@ class Proposal:
     Attributes:
         source: The source.
         x: The location.
-        value: The acquisition there, if it is where that is largest; else NaN.
+        value: The acquisition there, if it is where that is largest; −inf if it explores, against
+            the acquisition; else NaN.
         model: The models by which it was chosen, if the method can go on with them.
     """
 

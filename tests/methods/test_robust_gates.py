@@ -164,6 +164,7 @@ def test_query_after_stagnation_explores_and_ends_it() -> None:
     observations = creeping([0.51, 0.49, 0.52, 0.505], [1e-4] * 4)
     proposal = METHOD.propose(observations, LINE, rng=np.random.default_rng(0))
     assert proposal.source == 0
+    assert proposal.value == -np.inf
     # The middle of a gap: 0.3, 0.7, or a bound, 0.1 from the next one, is less good.
     assert min(abs(proposal.x[0] - 0.3), abs(proposal.x[0] - 0.7)) < 0.02
     ended = creeping([0.51, 0.49, 0.52, 0.505, proposal.x[0]], [1e-4] * 4 + [0.5])
@@ -171,6 +172,8 @@ def test_query_after_stagnation_explores_and_ends_it() -> None:
     pending = np.arange(8) == 7
     running = creeping([0.51, 0.49, 0.52, 0.505, 0.3], [1e-4] * 4 + [np.nan], pending=pending)
     assert not METHOD.is_stagnating(running, LINE)
+    stopped = creeping([0.51, 0.49, 0.52, 0.505, 0.3], [1e-4] * 4 + [np.nan])
+    assert not METHOD.is_stagnating(stopped, LINE)
 
 
 def plateau(y: list[float], x: list[float], **others: Any) -> Observations:

@@ -73,7 +73,10 @@ def test_a_training_stops_where_it_disappoints() -> None:
     # As bad as its place, or worse than others expect of it.
     assert judged(0.88, 2, 0).goes_on_to is None
     assert judged(0.3, 2, 0, bias=0.5).goes_on_to is None
-    # What a gate has asked for goes on to its rung, and no further.
+    # So does what explores, against the acquisition.
+    assert judged(0.88, 2, 0, other=-np.inf).goes_on_to is None
+    assert judged(0.3, 2, 0, other=-np.inf).goes_on_to == 0
+    # What verifies goes on to its rung, and no further.
     assert judged(0.88, 2, 0, other=np.nan).goes_on_to == 0
     assert judged(0.3, 2, 2, other=np.nan).goes_on_to is None
 

@@ -289,7 +289,7 @@ class RobustMethod(Policy):
         allowed = self._candidates(observations, sources)
         x = self.redirect(observations, domain, model, allowed, rng=rng, fixed=fixed)
         if x is not None:
-            proposal = Proposal(0, x)
+            proposal = Proposal(0, x, -np.inf)
         else:
             if 0 in allowed and self.is_due(observations, model):
                 allowed = (0,)
@@ -308,8 +308,8 @@ class RobustMethod(Policy):
     ) -> Verdict:
         """Return whether a training goes on, by the models of an earlier proposal.
 
-        What a gate has asked for, against the acquisition, is trained up to its rung, and so is
-        what was chosen by models of other sources.
+        What verifies is trained up to its rung, and so is what was chosen by models of other
+        sources. What explores may stop before, as the first rungs have shown what there is.
         """
         is_old = model.joint.n_sources != observations.n_sources
         is_old |= model.joint.X.shape[1] != domain.d

@@ -231,18 +231,15 @@ def is_stagnant(
     """Whether the latest queries of the preferred source were near its best one, for nothing.
 
     Args:
-        observations: The trials so far; running and failed ones count by where they are, and so
-            do infeasible ones. Those that were imported are no latest ones.
+        observations: The trials so far; those without a value count by where they are, and so do
+            infeasible ones. Those that were imported are no latest ones.
         domain: The search space.
         n: Number of queries.
         tolerance: What counts as no progress, see :func:`has_progressed`.
         radius: What counts as near.
     """
     valued = observations.valued(0)
-    others = np.flatnonzero(
-        (observations.source == 0) & (observations.pending | observations.failed)
-    )
-    latest = np.sort(np.concatenate([valued, others]))[-n:]
+    latest = np.flatnonzero(observations.source == 0)[-n:]
     y = feasible_values(observations, valued)
     if len(valued) <= n or latest[0] < observations.n_imported or has_progressed(y, n, tolerance):
         return False
