@@ -176,47 +176,51 @@ def run(task: Task, tool: Tool, *, checkpoints: bool = False, workers: int = 1) 
             shares.pop(0)
 
     def advance(job: Job | None, answer: Answer | None, now: float) -> bool:
-        """Bring a worker to its next evaluation; False if the budget does not pay for it."""
+        """Bring a worker to its next evaluation; False if there is none that can be paid."""
         nonlocal spent
         start = time.process_time()
-        for _ in range(1000):  # Jobs that ask nothing are no progress.
-            try:
-                if job is None:
-                    job = tool.job()
-                    query = next(job)
-                else:
-                    assert answer is not None
-                    query = job.send(answer)
-                break
-            except StopIteration:
-                job = None
-        else:
-            raise RuntimeError("a thousand jobs without an evaluation")
+        try:
+            job, query = _next(tool, job, answer)
+        except Exception as error:
+            result.failure = f"{type(error).__name__}: {error}"
+            return False
         seconds = time.process_time() - start
         result.seconds += seconds
         x, fidelity, paid = ledger.evaluate(query)
-        if spent + paid.cost > task.budget or next(order) >= MAX_EVALUATIONS:
+        number = next(order)
+        if spent + paid.cost > task.budget or number >= MAX_EVALUATIONS:
             return False
         spent += paid.cost
         end = now + paid.cost
         evaluation = Evaluation(x, fidelity, paid.value, paid.cost, seconds, end)
-        heapq.heappush(waiting, (end, next(order), job, evaluation, paid))
+        heapq.heappush(waiting, (end, number, job, evaluation, paid))
         return True
 
-    try:
-        going = all(advance(None, None, 0.0) for _ in range(workers))
-        done = 0.0
-        while waiting:
-            end, _, job, evaluation, answer = heapq.heappop(waiting)
-            recommend(np.nextafter(done + evaluation.cost, 0.0))
-            done += evaluation.cost
-            result.evaluations.append(evaluation)
-            if going:
-                going = advance(job, answer, end)
-    except Exception as error:
-        result.failure = f"{type(error).__name__}: {error}"
+    going = all(advance(None, None, 0.0) for _ in range(workers))
+    done = 0.0
+    while waiting:
+        end, _, job, evaluation, answer = heapq.heappop(waiting)
+        recommend(np.nextafter(done + evaluation.cost, 0.0))
+        done += evaluation.cost
+        result.evaluations.append(evaluation)
+        if going:
+            going = advance(job, answer, end)
     recommend(task.budget)
     return result
+
+
+def _next(tool: Tool, job: Job | None, answer: Answer | None) -> tuple[Job, Query]:
+    """Return what a job asks next, or the next job, if there is none or it has ended."""
+    for _ in range(1000):
+        try:
+            if job is None:
+                job = tool.job()
+                return job, next(job)
+            assert answer is not None
+            return job, job.send(answer)
+        except StopIteration:
+            job = None
+    raise RuntimeError("a thousand jobs without an evaluation")
 
 
 def _regret(task: Task, tool: Tool, evaluations: list[Evaluation]) -> float:
