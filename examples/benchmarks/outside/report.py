@@ -58,7 +58,8 @@ def overall(results: Sequence[Result]) -> str:
     of = {s: dict(zip(ranks[s].tools, ranks[s].mean.tolist(), strict=True)) for s in SHARES}
     lines = [
         f"{last.n_tasks} tasks; seeds per tool and task as in the second column.\n",
-        "| tool | seeds | regret at .1, .25, .5, .75, 1 of the budget | mean rank at .1, .25, .5, 1 "
+        "| tool | seeds | regret at .1, .25, .5, .75, 1 of the budget "
+        "| mean rank at .1, .25, .5, 1 "
         f"| runs at {', '.join(number(g) for g in GOALS)} in the end | thinking, s per run |",
         "|---|---|---|---|---|---|",
     ]
