@@ -30,12 +30,12 @@ STAND_IN = Path(__file__).parent / "yahpo_stand_in"
 
 
 def bowl(**changes: object) -> Task:
-    """Return a task of nine epochs, each of which costs 1; what is short is too high."""
+    """Return a task of nine epochs, each of which costs 1; what is short looks better."""
     task = Task(
         "bowl",
         (Real("x", 0.0, 1.0), Integer("n", 1, 4), Choice("kind", ("a", "b"))),
         highest=9,
-        value=lambda x, epoch: (x[..., 0] - 0.3) ** 2 + x[..., 2] + 1.0 / epoch - 1.0 / 9.0,
+        value=lambda x, epoch: (x[..., 0] - 0.3) ** 2 + x[..., 2] - 1.0 / epoch + 1.0 / 9.0,
         cost=lambda x, epoch: np.zeros(x.shape[:-1]) + epoch,
         minimum=0.0,
         integer=True,
