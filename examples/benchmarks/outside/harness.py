@@ -203,7 +203,7 @@ def run(task: Task, tool: Tool, *, checkpoints: bool = False, workers: int = 1) 
         recommend(np.nextafter(done + evaluation.cost, 0.0))
         done += evaluation.cost
         result.evaluations.append(evaluation)
-        if going:
+        if going and spent < task.budget:
             going = advance(job, answer, end)
     recommend(task.budget)
     return result
