@@ -64,6 +64,9 @@ def regret_figure(results: Sequence[Result], path: Path) -> None:
         means = [float(geometric_mean(table(results, [tool], s)[0])[0]) for s in KEPT]
         axes.plot(KEPT, means, dashes, color=colour, linewidth=width, label=TOOLS[tool].label)
     axes.set_yscale("log")
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_minor_formatter("{x:g}")
+    axes.tick_params(axis="y", which="minor", labelsize=7)
     axes.set_xlabel("share of the budget of 20 trainings that is spent")
     axes.set_ylabel("regret")
     axes.set_xlim(0.0, 1.0)
@@ -92,7 +95,7 @@ def rank_figure(ranks: Ranks, path: Path) -> None:
         x = 0.4 - 0.18 * i
         axes.plot([x, x], [first, last], color="#0072b2", linewidth=2)
     axes.set_ylim(k - 0.5, -0.5)
-    axes.set_xlim(-0.5, k + 4.0)
+    axes.set_xlim(-0.5, k + 2.0)
     axes.set_yticks([])
     axes.set_xlabel(f"mean rank of {k} in the end, {ranks.n_tasks} tasks (1 is best)")
     for side in ("left", "right", "top"):
