@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from functools import lru_cache
 from functools import partial
 import json
 from pathlib import Path
@@ -110,12 +111,24 @@ class Scenario:
         continuous = np.empty((len(X), len(self.inputs)), np.float32)
         for j, name in enumerate(self.inputs):
             continuous[:, j] = X[:, column[name]] if name in column else known[name]
-        session, codes = _model(folder / self.name)
-        category = [codes[name][value or task] for name, value in self.categories.items()]
-        names = [i.name for i in session.get_inputs()]
-        categorical = np.tile(np.array(category, np.int32), (len(X), 1))
-        outputs = session.run(None, dict(zip(names, (categorical, continuous), strict=True)))[0]
-        return np.asarray(outputs, dtype=float).reshape(*x.shape[:-1], -1)
+        _, codes = _model(folder / self.name)
+        category = tuple(codes[name][value or task] for name, value in self.categories.items())
+        outputs = _run(folder / self.name, category, continuous.tobytes())
+        return outputs.reshape(*x.shape[:-1], -1)
+
+
+@lru_cache(maxsize=1)
+def _run(folder: Path, category: tuple[int, ...], continuous: bytes) -> Array:
+    """Return all outputs, a row per location: those of the last call, if it was the same.
+
+    So that a value and its cost are one call.
+    """
+    session, _ = _model(folder)
+    names = [i.name for i in session.get_inputs()]
+    X = np.frombuffer(continuous, np.float32).reshape(-1, session.get_inputs()[1].shape[1])
+    categorical = np.tile(np.array(category, np.int32), (len(X), 1))
+    outputs = session.run(None, dict(zip(names, (categorical, X), strict=True)))[0]
+    return np.asarray(outputs, dtype=float)
 
 
 @cache

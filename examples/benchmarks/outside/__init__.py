@@ -1,0 +1,1 @@
+"""The benchmarks of others, with their tools, by one protocol."""

