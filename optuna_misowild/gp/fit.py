@@ -228,9 +228,7 @@ def fit_gp(
                 for group in STARTS
             ]
         )
-        found = likeliest(
-            density, groups, n_sources=n_sources, n_iterations=n_iterations, sizes=sizes
-        )
+        found = likeliest(density, groups, n_sources=n_sources, n_iterations=n_iterations)
         if found is not None:
             length_scale = np.broadcast_to(found.length_scale, d)
             hyperparameters = replace(found, length_scale=length_scale)
@@ -298,7 +296,6 @@ def likeliest(
     *,
     n_sources: int,
     n_iterations: int,
-    sizes: tuple[float, ...] = (),
 ) -> Hyperparameters | None:
     """Return the best hyperparameters found; None if none was, since nothing is finite.
 
@@ -310,11 +307,10 @@ def likeliest(
         groups: Hyperparameters to start from, noisy ones first.
         n_sources: S.
         n_iterations: Of L-BFGS-B, from each start.
-        sizes: See :func:`fit_gp`.
     """
     from scipy.optimize import minimize
 
-    p = density.n_scales
+    p, sizes = density.n_scales, density.sizes
     limits = bounds(p, n_sources, sizes)
     value, theta = np.inf, np.empty(0)
     for group in groups:

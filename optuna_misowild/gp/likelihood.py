@@ -330,7 +330,7 @@ class Density:
         self._n_sources = n_sources
         self._targets = targets
         self._free_mean = free_mean
-        self._sizes = sizes
+        self.sizes = sizes
 
         i, j = np.tril_indices(n, -1)
         s, t = np.minimum(source[i], source[j]), np.maximum(source[i], source[j])
@@ -374,7 +374,7 @@ class Density:
         The derivative of the negative log likelihood is ½ tr((K⁻¹ − a aᵀ) ∂K/∂θ), a = K⁻¹y
         (Rasmussen and Williams, 2006, eq. 5.9). n³ flops, of which the inverse takes 2/3.
         """
-        h = Hyperparameters.from_vector(theta, self.n_scales, self._sizes)
+        h = Hyperparameters.from_vector(theta, self.n_scales, self.sizes)
         if self._prior is None:
             value, gradient = 0.0, np.zeros_like(theta)
         else:
@@ -387,10 +387,10 @@ class Density:
         prior_variance = h.rho**2 * h.amplitude + h.tau + h.offset + h.noise
         if self._n_sources == 1:
             pairs = k
-        elif self._sizes:
+        elif self.sizes:
             assert h.decay is not None
             within = self._within
-            e, d_e = fading(self._sizes, h.decay)
+            e, d_e = fading(self.sizes, h.decay)
             s, t = self._block_sources
             ee = np.repeat(e[s] * e[t], self._block_sizes)[within]
             tau0, beta2, kappa20 = h.tau.max(), h.offset.max(), h.kappa[-1] ** 2
@@ -429,7 +429,7 @@ class Density:
         parts = [h.noise * diagonal_weight]
         if self._n_sources == 1:
             d_amplitude = pair_weight @ k + h.amplitude * diagonal_weight[0]
-        elif self._sizes:
+        elif self.sizes:
             assert h.decay is not None
             d_amplitude = pair_weight @ k + h.amplitude * diagonal_weight.sum()
             weight = np.zeros_like(pair_weight)
