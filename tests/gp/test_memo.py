@@ -8,7 +8,6 @@ import numpy as np
 from optuna_misowild.gp.in_order import fit_in_order
 from optuna_misowild.gp.memo import remember
 from optuna_misowild.gp.multi_source import MultiSourceGP
-from optuna_misowild.methods.robust import fit
 
 
 def test_results_are_remembered_by_contents() -> None:
@@ -45,19 +44,16 @@ def test_what_is_remembered_of_models_has_no_large_matrix() -> None:
         joint = fit_in_order(
             X, source, y, n_sources=2, n_initial=3, restart_every=10, categorical=categorical
         )
-        single = fit.fit_single(X, y, categorical)
-        fitted.append((joint.predict(X), single.predict(X), X, source, y))
-        del joint, single
+        fitted.append((joint.predict(X), X, source, y))
+        del joint
     gc.collect()
     models = [o for o in gc.get_objects() if isinstance(o, MultiSourceGP) and len(o.X) == n]
     assert len(models) >= 4  # Hyperparameters are remembered, and the data,
     for model in models:  # but no matrix.
         assert not {"_factor", "_inverse_factor"} & set(vars(model))
     # Those that are built anew are the same to the last bit.
-    joint_of_first, single_of_first, X, source, y = fitted[0]
+    joint_of_first, X, source, y = fitted[0]
     joint = fit_in_order(
         X, source, y, n_sources=2, n_initial=3, restart_every=10, categorical=categorical
     )
     np.testing.assert_array_equal(joint.predict(X), joint_of_first)
-    single = fit.fit_single(X, y, categorical)
-    np.testing.assert_array_equal(single.predict(X), single_of_first)

@@ -56,7 +56,11 @@ def with_look(model: RobustModel, told: float) -> RobustModel:
             source_variance=variance[:, None],
         )
 
-    joint: Any = SimpleNamespace(posterior=posterior, noise=np.zeros(2))
+    def predict(X: Array) -> tuple[Array, Array]:
+        p = posterior(X, [0])
+        return p.mean, p.variance
+
+    joint: Any = SimpleNamespace(posterior=posterior, predict=predict, noise=np.zeros(2))
     return replace(model, joint=joint)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,9 +10,7 @@ from optuna_misowild.gp.cost import LOG
 from optuna_misowild.gp.cost import LogCost
 from optuna_misowild.gp.cost import log_costs
 from optuna_misowild.gp.cost import typical_cost
-from optuna_misowild.gp.fit import fit_gp
 from optuna_misowild.gp.in_order import N_OFFSETS
-from optuna_misowild.gp.in_order import OBJECTIVE
 from optuna_misowild.gp.in_order import RESTART_EVERY
 from optuna_misowild.gp.in_order import Quantity
 from optuna_misowild.gp.in_order import fit_in_order
@@ -81,20 +78,6 @@ def _fit_costs(
         quantity=LOG_COST,
     )
     return LogCost(joint)
-
-
-def fit_single(
-    X: NDArray[np.float64], y: NDArray[np.float64], categorical: NDArray[np.bool_]
-) -> MultiSourceGP:
-    """Fit GP_1: the same kind of model as the joint one, of source 0 alone."""
-    return replace(_fit_single(X, y, categorical))
-
-
-@remember(maxsize=4)
-def _fit_single(
-    X: NDArray[np.float64], y: NDArray[np.float64], categorical: NDArray[np.bool_]
-) -> MultiSourceGP:
-    return fit_gp(X, y, categorical=categorical, settings=OBJECTIVE.settings)
 
 
 def predicted_costs(observations: Observations, cost: LogCost) -> NDArray[np.float64]:

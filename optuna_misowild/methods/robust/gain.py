@@ -83,15 +83,12 @@ def net_gain(
     """
     of_first = price * model.cost.median(X, 0)
     probability = np.exp(model.log_probability(X, source))
-    p = model.joint.posterior(X, [source])
-    trust = float(1.0 / (1.0 + np.exp(-model.log_odds)))
     if source == 0:
-        ei = np.exp(log_ei(p.mean, p.variance, model.best).value)
-        if model.single is not None:
-            alone = model.single.posterior(X)
-            ei_alone = np.exp(log_ei(alone.mean, alone.variance, model.best).value)
-            ei = trust * ei + (1.0 - trust) * ei_alone
+        ei = np.zeros(len(X))
+        for gp, share in model.experts:
+            ei += share * np.exp(log_ei(*gp.predict(X), model.best).value)
         return np.asarray(probability * ei - of_first)
+    p = model.joint.posterior(X, [source])
     w = np.exp(
         log_informativeness(
             p.covariance[:, 0],
@@ -103,6 +100,6 @@ def net_gain(
     z, weight = np.polynomial.hermite_e.hermegauss(_N_NODES)
     mean = p.mean[:, None] + np.sqrt(p.variance * w)[:, None] * z
     variance = np.broadcast_to((p.variance * (1.0 - w))[:, None], mean.shape)
-    ei = trust * np.exp(log_ei(mean, variance, model.best).value)
+    ei = model.trust * np.exp(log_ei(mean, variance, model.best).value)
     then = np.maximum(probability[:, None] * ei - of_first[:, None], 0.0) @ weight / weight.sum()
     return np.asarray(then - price * model.cost.median(X, source))

@@ -32,7 +32,6 @@ from optuna_misowild.methods.robust.cost_ratio import log_ratio_limits
 from optuna_misowild.methods.robust.design import remaining_pairs
 from optuna_misowild.methods.robust.fit import cheapest_cost
 from optuna_misowild.methods.robust.fit import fit_costs
-from optuna_misowild.methods.robust.fit import fit_single
 from optuna_misowild.methods.robust.fit import log_odds
 from optuna_misowild.methods.robust.fit import pending_cost
 from optuna_misowild.methods.robust.ladder import ladder_pairs
@@ -200,10 +199,17 @@ class RobustMethod(Policy):
             if like.single is not None:
                 single = like.single.with_data(joint.X[known], joint.y[known], joint.source[known])
         elif len(first) >= self.n_mixture and best < np.inf:
-            alone = len(first) == len(valued)
-            single = (
-                joint if alone else fit_single(joint.X[known], joint.y[known], domain.categorical)
-            )
+            single = joint
+            if len(first) < len(valued):
+                single = fit_in_order(
+                    X[first],
+                    source[first],
+                    y[first],
+                    n_sources=1,
+                    n_initial=self.n_offsets,
+                    restart_every=self.restart_every,
+                    categorical=domain.categorical,
+                ).with_data(joint.X[known], joint.y[known], joint.source[known])
             odds = log_odds(joint, single)
 
         unvalued = np.flatnonzero(~observations.has_value & ~observations.failed)
@@ -327,10 +333,12 @@ class RobustMethod(Policy):
         return beyond(model, training)
 
     def recommend(self, observations: Observations, domain: Domain) -> Incumbent | None:
-        """Return the best feasible evaluation of the preferred source, else x⁺.
+        """Return the feasible evaluation of the preferred source that promises most, else x⁺.
 
-        That is a location that the models expect to be feasible, or if there is none, the most
-        probable one.
+        Of evaluations with noise, the one with the lowest value has had the most luck. So what
+        counts is the posterior mean of f_1, by both models as they are trusted; without noise it
+        is the value. x⁺ is a location that the models expect to be feasible, or if there is none,
+        the most probable one.
         """
         if not observations.has_value.any():
             return None
@@ -338,7 +346,9 @@ class RobustMethod(Policy):
         first = observations.valued(0)
         first_feasible = first[observations.feasible[first]]
         if len(first_feasible):
-            index = int(first_feasible[np.argmin(observations.y[first_feasible])])
+            means = model.expected(observations.X[first_feasible])
+            # Equal ones, as values without any difference have, are told apart by the values.
+            index = int(first_feasible[np.lexsort((observations.y[first_feasible], means))[0]])
         else:
             valued = np.flatnonzero(observations.has_value)
             same = valued[np.all(observations.X[valued] == model.x_plus, axis=1)]

@@ -67,6 +67,24 @@ class RobustModel:
     is_seeking: bool = False
 
     @property
+    def trust(self) -> float:
+        """π, the share of the joint model."""
+        return float(np.exp(-np.logaddexp(0.0, -self.log_odds)))
+
+    @property
+    def experts(self) -> list[tuple[MultiSourceGP, float]]:
+        """The models of f_1, each with its share: the joint one π, GP_1 the rest."""
+        alone = [] if self.single is None else [(self.single, 1.0 - self.trust)]
+        return [(self.joint, self.trust), *alone]
+
+    def expected(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the posterior mean of f_1 at X (m, d) by both models, shape (m,)."""
+        total = np.zeros(len(X))
+        for gp, share in self.experts:
+            total += share * gp.predict_mean(X)
+        return total
+
+    @property
     def length_scale(self) -> NDArray[np.float64]:
         """ℓ of the joint model, shape (d,)."""
         return self.joint.length_scale

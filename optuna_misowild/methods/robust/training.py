@@ -80,16 +80,13 @@ def remaining_cost(model: RobustModel, training: Training, source: int) -> float
 
 def probability_of_improvement(model: RobustModel, training: Training) -> float:
     """Return P(f_1(x) < min y_1), by both models as they are trusted; 1 while there is no y_1."""
-    from scipy.special import expit
     from scipy.special import ndtr
 
     if not np.isfinite(model.best):
         return 1.0
-    trust = float(expit(model.log_odds)) if model.single is not None else 1.0
     total = 0.0
-    for gp, weight in ((model.joint, trust), (model.single, 1.0 - trust)):
-        if gp is not None and weight > 0.0:
-            mean, variance = gp.predict(training.x[None])
-            deviation = max(float(np.sqrt(variance[0])), np.finfo(float).tiny)
-            total += weight * float(ndtr((model.best - mean[0]) / deviation))
+    for gp, share in model.experts:
+        mean, variance = gp.predict(training.x[None])
+        deviation = max(float(np.sqrt(variance[0])), np.finfo(float).tiny)
+        total += share * float(ndtr((model.best - mean[0]) / deviation))
     return total
