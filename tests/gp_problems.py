@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from optuna_misowild.gp.likelihood import Hyperparameters
+from optuna_misowild.gp.hyperparameters import Hyperparameters
 from optuna_misowild.gp.multi_source import MultiSourceGP
 
 

@@ -9,12 +9,12 @@ import warnings
 
 import numpy as np
 
-from optuna_misowild.gp.likelihood import NOISE_BOUNDS
+from optuna_misowild.gp.hyperparameters import NOISE_BOUNDS
+from optuna_misowild.gp.hyperparameters import Hyperparameters
+from optuna_misowild.gp.hyperparameters import bounds
 from optuna_misowild.gp.likelihood import Density
-from optuna_misowild.gp.likelihood import Hyperparameters
-from optuna_misowild.gp.likelihood import Prior
-from optuna_misowild.gp.likelihood import bounds
 from optuna_misowild.gp.multi_source import MultiSourceGP
+from optuna_misowild.gp.prior import Prior
 
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from optuna_misowild.gp.fit import MAX_DATA
 from optuna_misowild.gp.fit import FitSettings
 from optuna_misowild.gp.fit import fit_gp
 from optuna_misowild.gp.fit import shared_offsets
-from optuna_misowild.gp.likelihood import Prior
 from optuna_misowild.gp.memo import remember
+from optuna_misowild.gp.prior import Prior
 
 
 if TYPE_CHECKING:

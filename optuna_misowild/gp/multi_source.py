@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from optuna_misowild.gp.hyperparameters import Hyperparameters
 from optuna_misowild.gp.kernels import location_gradient
 from optuna_misowild.gp.kernels import matern
 from optuna_misowild.gp.kernels import matern_correlation
 from optuna_misowild.gp.kernels import scaled_squared_distance
-from optuna_misowild.gp.likelihood import Hyperparameters
 from optuna_misowild.gp.linalg import blas
 from optuna_misowild.gp.linalg import cholesky
 from optuna_misowild.gp.linalg import half_log_determinant

@@ -20,7 +20,7 @@ from optuna_misowild.gp.cost import typical_cost
 from optuna_misowild.gp.fit import MAX_DATA
 from optuna_misowild.gp.fit import FitSettings
 from optuna_misowild.gp.fit import fit_gp
-from optuna_misowild.gp.likelihood import Prior
+from optuna_misowild.gp.prior import Prior
 from optuna_misowild.methods import arguments
 from optuna_misowild.methods.base import Incumbent
 from optuna_misowild.methods.base import Proposal

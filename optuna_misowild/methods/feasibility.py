@@ -22,12 +22,12 @@ import numpy as np
 
 from optuna_misowild.gp.fit import MAX_DATA
 from optuna_misowild.gp.fit import FitSettings
+from optuna_misowild.gp.hyperparameters import NOISE_BOUNDS
 from optuna_misowild.gp.in_order import N_OFFSETS
 from optuna_misowild.gp.in_order import RESTART_EVERY
 from optuna_misowild.gp.in_order import Quantity
 from optuna_misowild.gp.in_order import fit_in_order
-from optuna_misowild.gp.likelihood import NOISE_BOUNDS
-from optuna_misowild.gp.likelihood import Prior
+from optuna_misowild.gp.prior import Prior
 from optuna_misowild.optim.acquisition import Differentiated
 from optuna_misowild.optim.acquisition import Field
 from optuna_misowild.optim.acquisition import apply

@@ -15,10 +15,10 @@ from optuna_misowild.gp.fit import FitSettings
 from optuna_misowild.gp.fit import fit_gp
 from optuna_misowild.gp.fit import shared_offsets
 from optuna_misowild.gp.fit import subset
+from optuna_misowild.gp.hyperparameters import Hyperparameters
 from optuna_misowild.gp.likelihood import Density
-from optuna_misowild.gp.likelihood import Hyperparameters
-from optuna_misowild.gp.likelihood import Prior
 from optuna_misowild.gp.multi_source import MultiSourceGP
+from optuna_misowild.gp.prior import Prior
 
 
 def density_of(model: MultiSourceGP) -> Density:

@@ -15,9 +15,9 @@ from optuna_misowild.gp.fit import FitSettings
 from optuna_misowild.gp.fit import fit_gp
 from optuna_misowild.gp.fit import standardise
 from optuna_misowild.gp.fit import subset
+from optuna_misowild.gp.hyperparameters import Hyperparameters
 from optuna_misowild.gp.likelihood import Density
-from optuna_misowild.gp.likelihood import Hyperparameters
-from optuna_misowild.gp.likelihood import Prior
+from optuna_misowild.gp.prior import Prior
 
 
 pytestmark = pytest.mark.filterwarnings("error")

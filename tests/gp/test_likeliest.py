@@ -14,13 +14,13 @@ from sklearn.gaussian_process.kernels import WhiteKernel
 
 from optuna_misowild.gp.fit import STARTS
 from optuna_misowild.gp.fit import likeliest
-from optuna_misowild.gp.likelihood import AMPLITUDE_BOUNDS
-from optuna_misowild.gp.likelihood import LENGTH_SCALE_BOUNDS
-from optuna_misowild.gp.likelihood import NOISE_BOUNDS
+from optuna_misowild.gp.hyperparameters import AMPLITUDE_BOUNDS
+from optuna_misowild.gp.hyperparameters import LENGTH_SCALE_BOUNDS
+from optuna_misowild.gp.hyperparameters import NOISE_BOUNDS
+from optuna_misowild.gp.hyperparameters import Hyperparameters
+from optuna_misowild.gp.hyperparameters import bounds
 from optuna_misowild.gp.likelihood import Density
-from optuna_misowild.gp.likelihood import Hyperparameters
-from optuna_misowild.gp.likelihood import Prior
-from optuna_misowild.gp.likelihood import bounds
+from optuna_misowild.gp.prior import Prior
 
 
 def sample(seed, n, d, nu, noise=1e-3):

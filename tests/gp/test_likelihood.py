@@ -14,9 +14,9 @@ import pytest
 from scipy.optimize import approx_fprime
 from test_multi_source import textbook_covariance
 
+from optuna_misowild.gp.hyperparameters import Hyperparameters
 from optuna_misowild.gp.likelihood import Density
-from optuna_misowild.gp.likelihood import Hyperparameters
-from optuna_misowild.gp.likelihood import Prior
+from optuna_misowild.gp.prior import Prior
 
 
 def density_of(

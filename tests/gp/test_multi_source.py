@@ -14,7 +14,7 @@ import pytest
 from scipy.linalg.lapack import dpotrf
 from scipy.linalg.lapack import dtrtri
 
-from optuna_misowild.gp.likelihood import Hyperparameters
+from optuna_misowild.gp.hyperparameters import Hyperparameters
 
 
 def matern52(r: Array) -> Array:

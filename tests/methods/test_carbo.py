@@ -16,7 +16,7 @@ from optuna_misowild import CarboCoolingSampler
 from optuna_misowild import CostCooling
 from optuna_misowild import recommend
 from optuna_misowild.gp.cost import LogCost
-from optuna_misowild.gp.likelihood import Hyperparameters
+from optuna_misowild.gp.hyperparameters import Hyperparameters
 from optuna_misowild.gp.multi_source import MultiSourceGP
 from optuna_misowild.methods import carbo
 from optuna_misowild.methods.base import Observations

@@ -73,7 +73,7 @@ class RobustModel:
 
     @property
     def experts(self) -> list[tuple[MultiSourceGP, float]]:
-        """The models of f_1, each with its share: the joint one π, GP_1 the rest."""
+        """The models of f_1 and their shares; π is that of the joint one, GP_1 has the rest."""
         alone = [] if self.single is None else [(self.single, 1.0 - self.trust)]
         return [(self.joint, self.trust), *alone]
 
