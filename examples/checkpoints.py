@@ -64,12 +64,12 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=Path("checkpoints"))
     parser.add_argument("--n-trials", type=int, default=40)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--short", action="store_true", help="8 trials of a fifth of the epochs")
+    parser.add_argument("--short", action="store_true", help="5 trials of a fifth of the epochs")
     args = parser.parse_args()
     n_rows = 5
     if args.short:
         STEPS[:] = [2, 8]
-        args.n_trials, n_rows = 8, 1
+        args.n_trials, n_rows = 5, 1
 
     args.folder.mkdir(parents=True, exist_ok=True)
     optuna.logging.set_verbosity(optuna.logging.WARNING)

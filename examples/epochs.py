@@ -107,14 +107,14 @@ def main() -> None:
     parser.add_argument("--n-trials", type=int, default=60)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--framework", choices=list(FRAMEWORKS), default="sklearn")
-    parser.add_argument("--short", action="store_true", help="12 trials of a fifth of the epochs")
+    parser.add_argument("--short", action="store_true", help="8 trials of a fifth of the epochs")
     args = parser.parse_args()
     if args.framework == "torch":
         require("torch", "benchmarks")
     n_rows = 5
     if args.short:
         STEPS[:] = [2, 8]
-        args.n_trials, n_rows = 12, 2
+        args.n_trials, n_rows = 8, 2
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     sampler = MisoWildSampler(steps=STEPS, n_startup_trials=n_rows, seed=args.seed)

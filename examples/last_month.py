@@ -50,10 +50,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--n-trials", type=int, default=25)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--short", action="store_true", help="10 trials")
+    parser.add_argument("--short", action="store_true", help="6 trials, 15 of last month")
     args = parser.parse_args()
+    n_trials_of_last_month = 40
     if args.short:
-        args.n_trials = 10
+        args.n_trials, n_trials_of_last_month = 6, 15
 
     all_rows, tenth = stratified_sources(y, fractions=(1.0, 0.1))
     rows = {"this month": all_rows, "a tenth": tenth}
@@ -62,7 +63,7 @@ def main() -> None:
         return error(trial, rows[trial.suggest_categorical("source", SOURCES)])
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    last_month = study_of_last_month(n_trials=40)
+    last_month = study_of_last_month(n_trials_of_last_month)
 
     study = optuna.create_study(
         sampler=MisoWildSampler(query_sources=["this month", "a tenth"], seed=args.seed)
