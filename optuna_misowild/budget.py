@@ -56,6 +56,12 @@ def cumulated_cost(study: Study, *, cost_attr: str | None = None) -> float:
     All finished trials count, whatever their state: failed and pruned ones have paid too. Trials
     of unknown cost count as 0, and so do those that :func:`import_trials` has added.
 
+    Example:
+
+        .. code-block:: python
+
+            print(f"{cumulated_cost(study):.0f} of 3600 s are spent.")
+
     Args:
         study: The study.
         cost_attr: User attribute of a trial that holds its cost; by default that of the study's

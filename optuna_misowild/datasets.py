@@ -54,6 +54,19 @@ def stratified_sources(
     The same arguments give the same sources, so that they mean the same data in every process
     and whenever a study is resumed.
 
+    Example:
+
+        .. code-block:: python
+
+            all_rows, tenth = stratified_sources(y, fractions=(1.0, 0.1))
+            rows = {"100%": all_rows, "10%": tenth}
+
+
+            def objective(trial):
+                chosen = rows[trial.suggest_categorical("source", ["100%", "10%"])]
+                x = trial.suggest_float("x", -10, 10)
+                return evaluate(x, data[chosen], y[chosen])
+
     Args:
         y: Target of every row of the data, shape (n,): class labels of any sortable type, or the
             values of a regression, of which each source gets its share of every range. Numbers

@@ -40,6 +40,14 @@ class Model:
     ``cost`` (the joint model of the log costs), ``incumbent`` (μ⁺). For the paper's:
     ``objective[s]`` and ``cost[s]`` (Gaussian processes), ``augmented`` (the AGP), ``inducing``
     (numbers of the trials in F̂) and ``incumbent`` (ŷ⁺).
+
+    Example:
+
+        .. code-block:: python
+
+            model = study.sampler.model(study)
+            mean, std = model.predict({"x": 1.0})
+            seconds, _ = model.predict_cost([{"x": 1.0}, {"x": 2.0}], "10%")  # Two numbers.
     """
 
     def __init__(

@@ -31,6 +31,15 @@ if TYPE_CHECKING:
 class Recommendation:
     """The parameters that a method recommends.
 
+    Example:
+
+        .. code-block:: python
+
+            best = recommend(study)
+            if not best.verified:  # Observed on cheaper sources only.
+                study.enqueue_trial(best.to_enqueue())
+                study.optimize(objective, n_trials=1)
+
     Attributes:
         params: The parameters, without the source.
         source: The source that they were observed on: the preferred one if verified; the step, if
@@ -77,6 +86,13 @@ def recommend(study: Study, *, sampler: MethodSampler | None = None) -> Recommen
 
     If they are not, evaluate them once: ``study.enqueue_trial(recommendation.to_enqueue())``.
     Parameters that meet the constraints of the user are preferred to all others.
+
+    Example:
+
+        .. code-block:: python
+
+            best = recommend(study)
+            print(best.params, best.value, "as observed" if best.verified else "as predicted")
 
     Args:
         study: A study with at least one finished trial that has a value.

@@ -149,6 +149,14 @@ class CarboCoolingSampler(MethodSampler):
     locations first, then the best ones whatever they cost (Lee et al. 2020). If the study has a
     source parameter, the preferred source is always asked, and trials on the others are ignored.
 
+    Example:
+
+        .. code-block:: python
+
+            # The cost is the seconds of a trial, as the objective sets no other.
+            study = optuna.create_study(sampler=CarboCoolingSampler(budget=3600))
+            study.optimize(objective, callbacks=[CostBudgetCallback(3600)])
+
     Args:
         budget: τ, the total cost that may be spent, in the unit of the costs. It may be left out
             if ``alpha`` is given.

@@ -88,6 +88,13 @@ def source_verdicts(study: Study, *, sampler: MethodSampler | None = None) -> di
     It is what the figure :func:`~optuna_misowild.visualization.plot_source_worth` says, which
     explains how it is told, and needs no plotly.
 
+    Example:
+
+        .. code-block:: python
+
+            for source, verdict in source_verdicts(study).items():
+                print(source, verdict)  # 10% worth its cost
+
     Args:
         study: A study, finished or running.
         sampler: The sampler whose method and settings count; by default the study's. If that is

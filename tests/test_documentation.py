@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import math
 from pathlib import Path
 import re
+import textwrap
 from typing import Any
 
+import numpy as np
 import optuna
 from optuna.trial import TrialState
 import pytest
 
+import optuna_misowild
 from optuna_misowild import CostCooling
 from optuna_misowild import PaperMethod
 from optuna_misowild import RobustMethod
@@ -100,3 +104,73 @@ def test_docstrings_of_the_methods_name_their_constants(method: type) -> None:
     arguments = (method.__doc__ or "").split("Args:")[1].split("Raises:")[0]
     named = re.findall(r"^        (\w+): ", arguments, flags=re.MULTILINE)
     assert named == [field.name for field in dataclasses.fields(method)]
+
+
+PUBLIC = [name for name in optuna_misowild.__all__ if name != "visualization"]
+
+
+def example_of(public: Any) -> str:
+    """Return the example in a docstring, of few trials; the figures are tested with theirs."""
+    text = inspect.cleandoc(public.__doc__) + "\n\nEnd"
+    (block,) = re.findall(r"\.\. code-block:: python\n\n(.*?)\n+(?=\S)", text, re.DOTALL)
+    return re.sub(r"n_trials=\d+", "n_trials=6", textwrap.dedent(block))
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_the_example_in_a_docstring_runs(name: str, namespace: dict[str, Any]) -> None:
+    def evaluate(x: float, *part: Any) -> float:
+        return (x - 1.0) ** 2 + 0.1 * len(part)
+
+    def objective(trial: optuna.Trial) -> float:
+        source = trial.suggest_categorical("source", ["full", "10%"])
+        trial.set_user_attr("cost", 600.0 if source == "full" else 60.0)
+        return evaluate(trial.suggest_float("x", -10.0, 10.0), *[source] * (source == "10%"))
+
+    study = optuna.create_study(sampler=optuna_misowild.MisoWildSampler(seed=0))
+    study.optimize(objective, n_trials=8)
+    saved: dict[int, Network] = {}
+    namespace |= {public: getattr(optuna_misowild, public) for public in PUBLIC}
+    namespace |= {
+        "build": Network,
+        "data": np.arange(100.0),
+        "evaluate": evaluate,
+        "load": saved.__getitem__,
+        "objective": objective,
+        "optuna": optuna,
+        "save": lambda model, number: saved.update({number: model}),
+        "study": study,
+        "y": np.arange(100) % 2,
+    }
+    exec(example_of(getattr(optuna_misowild, name)), namespace)
+    after = namespace["study"]
+    trials = after.get_trials(states=[TrialState.COMPLETE])
+    assert trials
+    if namespace["objective"] is not objective:  # An objective that the example defines.
+        steps = (2, 6, 17, 52) if name in ("MisoWildPruner", "continued_from") else None
+        sampler = optuna_misowild.MisoWildSampler(steps=steps, checkpoints=steps is not None)
+        again = optuna.create_study(sampler=sampler, pruner=optuna_misowild.MisoWildPruner())
+        again.optimize(namespace["objective"], n_trials=12)
+
+
+def test_the_example_of_the_search_runs() -> None:
+    pytest.importorskip("sklearn")
+    from scipy.stats import loguniform
+    from sklearn.datasets import load_iris
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+    from sklearn.svm import SVC
+
+    from optuna_misowild.sklearn import MisoWildSearchCV
+
+    X, y = load_iris(return_X_y=True)
+    namespace = {
+        "MisoWildSearchCV": MisoWildSearchCV,
+        "SVC": SVC,
+        "StandardScaler": StandardScaler,
+        "X": X,
+        "loguniform": loguniform,
+        "make_pipeline": make_pipeline,
+        "y": y,
+    }
+    exec(example_of(MisoWildSearchCV).replace("budget=60", "budget=1"), namespace)
+    assert namespace["search"].best_score_ > 0.9

@@ -74,6 +74,13 @@ _ROUNDING = 1e-12
 class CostCooling:
     """The constants of cost-cooling.
 
+    Example:
+
+        .. code-block:: python
+
+            sampler = CarboCoolingSampler(budget=3600, initial_design="cost-effective")
+            sampler.method  # CostCooling(alpha=None, initial_design='cost-effective', ...)
+
     Args:
         alpha: α, the exponent of the cost: 1 is EI per unit cost (Snoek et al. 2012), 0 plain
             EI. None cools it from 1 to 0 while the budget is spent.

@@ -61,6 +61,12 @@ SETTINGS = FitSettings(nu=1.5, ard=False, prior=None)
 class PaperMethod:
     """The constants of the paper's method.
 
+    Example:
+
+        .. code-block:: python
+
+            sampler = MisoWildSampler(method=PaperMethod(m=2.0))  # A wider band than the paper's.
+
     Args:
         m: Width of the band μ_1 ± m·σ_1 in which evaluations of other sources augment F_1.
         beta: β of the confidence bound: a number, a function of the number of inducing

@@ -61,6 +61,18 @@ class MisoWildSearchCV(BaseSearchCV):  # type: ignore[misc]
     or a part of them, by what earlier evaluations have shown and cost. Only those on all rows are
     ranked and can be best.
 
+    Example:
+
+        .. code-block:: python
+
+            search = MisoWildSearchCV(
+                make_pipeline(StandardScaler(), SVC()),
+                {"svc__C": loguniform(1e-2, 1e3), "svc__gamma": loguniform(1e-5, 1.0)},
+                budget=60,  # Seconds.
+            )
+            search.fit(X, y)
+            search.best_params_, search.best_score_, search.predict(X)
+
     Args:
         estimator: What is to be tuned. It must have a ``score`` method, or ``scoring`` is given.
         param_distributions: For each parameter a distribution or a list. Distributions are SciPy's

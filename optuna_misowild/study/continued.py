@@ -42,6 +42,25 @@ def continued_from(trial: Trial) -> Continuation | None:
     ``checkpoints=True``. Ask when the parameters have been suggested: they are those of the
     earlier trial. What the trial costs is only what it trains itself.
 
+    Example:
+
+        .. code-block:: python
+
+            def objective(trial):
+                rate = trial.suggest_float("rate", 1e-4, 1e-1, log=True)
+                earlier = continued_from(trial)
+                if earlier is None:
+                    model, done = build(rate), 0
+                else:
+                    model, done = load(earlier.number), earlier.step
+                for epoch in range(done + 1, 53):
+                    error = model.train_one_epoch()
+                    trial.report(error, epoch)
+                    if trial.should_prune():
+                        save(model, trial.number)
+                        raise optuna.TrialPruned()
+                return error
+
     Args:
         trial: The trial of the objective.
     """

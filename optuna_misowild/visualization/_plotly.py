@@ -38,7 +38,15 @@ else:
 
 
 def is_available() -> bool:
-    """Return whether plotly is there, so that figures can be drawn."""
+    """Return whether plotly is there, so that figures can be drawn.
+
+    Example:
+
+        .. code-block:: python
+
+            if is_available():
+                plot_source_usage(study)
+    """
     try:
         import_module("plotly.graph_objects")
     except ImportError:

@@ -68,6 +68,13 @@ _N_CANDIDATES = 1024
 class RobustMethod(Policy):
     """The constants of the robust method.
 
+    Example:
+
+        .. code-block:: python
+
+            # Sources that cost half as much as the preferred one are worth asking too.
+            sampler = MisoWildSampler(method=RobustMethod(max_cost_ratio=0.5))
+
     Args:
         max_in_a_row: Number of queries elsewhere after which the preferred source is due.
         max_debt: What queries elsewhere may cost until the preferred source is due, in units of
