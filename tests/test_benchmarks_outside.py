@@ -201,6 +201,8 @@ def made_up(tool: str, task: str, seed: int, regret: float, workers: int = 1) ->
         failed=False,
         regrets=dict.fromkeys(results.KEPT, regret),
         clock=dict.fromkeys(results.CLOCK, regret),
+        end=1.0 / workers,
+        wall=dict.fromkeys(results.WALL, regret),
     )
 
 
@@ -257,6 +259,27 @@ def test_thinking_counts_by_the_clock() -> None:
     assert kept.clock == {0.25: 1.0, 0.5: 1.0, 1.0: 0.5}
     assert kept.regrets[1.0] == 0.25
     assert kept.full == 2
+
+
+def test_workers_are_compared_at_the_same_time() -> None:
+    # Two workers, 5 + 5 out of 20 each: half of the money is spent after a quarter of the time.
+    row = {
+        "tool": "gp",
+        "task": "t",
+        "seed": 0,
+        "workers": 2,
+        "seconds": 0.0,
+        "failure": "",
+        "recommended": [1.0] * 9 + [0.5] * 10 + [0.25],
+        "evaluations": [[[0.0], 9, 0.0, 5.0, 0.0, end] for end in (5.0, 5.0, 10.0, 10.0)],
+    }
+    kept = results.result(row, 9, 20.0)
+    assert kept.end == 0.5
+    assert kept.wall == {1 / 16: 1.0, 1 / 4: 0.5}
+    runs = [made_up("gp", "lcbench-1", seed, 0.2, workers=n) for seed in (0, 1) for n in (1, 4)]
+    text = report.with_workers([*runs, made_up("gp", "lcbench-1", 2, 0.9)])
+    # The third seed was not run with four workers.
+    assert "| Optuna GPSampler | 2 | .200, .200 | .200, .200 | .200, .200 | 1.000, .250 |" in text
 
 
 def test_report_says_losses_first_and_replaces_only_its_tables(

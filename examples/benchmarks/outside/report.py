@@ -139,21 +139,43 @@ def with_thinking(results: Sequence[Result]) -> str:
 
 
 def with_workers(results: Sequence[Result]) -> str:
-    """Return the geometric means by number of simulated workers, at the same money."""
+    """Return regrets by number of simulated workers: at the same money, and at the same time."""
     counts = sorted({r.workers for r in results})
     tools = list(dict.fromkeys(r.tool for r in results if r.workers > 1))
-    lines = [
-        f"| tool | {' | '.join(f'{n} worker' + 's' * (n > 1) for n in counts)} |",
-        "|---" * (len(counts) + 1) + "|",
-    ]
+    heads = (
+        "regret in the end",
+        "regret after 1/16 of the time",
+        "regret after 1/4 of the time",
+        "time that was needed",
+    )
+    of = ", ".join(map(str, counts))
+    lines = [f"| tool | seeds | {' | '.join(heads)} |", "|---" * (len(heads) + 2) + "|"]
     for tool in tools:
-        cells = []
-        for n in counts:
-            of = [r for r in results if r.tool == tool and r.workers == n]
-            medians, tasks = table(of, [tool], 1.0)
-            cells.append(number(float(geometric_mean(medians)[0])) if tasks else "—")
-        lines.append(f"| {TOOLS[tool].label} | {' | '.join(cells)} |")
+        groups = [[r for r in results if r.tool == tool and r.workers == n] for n in counts]
+        groups = _same_runs(groups)
+        seeds = {(r.task, r.seed) for r in groups[0]}
+        n_seeds = sorted({sum(t == task for t, _ in seeds) for task, _ in seeds})
+        values = [_four(runs) for runs in groups]
+        cells = [", ".join(number(v[k]) for v in values) for k in range(len(heads))]
+        label = TOOLS[tool].label
+        lines.append(f"| {label} | {'–'.join(map(str, n_seeds))} | {' | '.join(cells)} |")
+    lines.append(f"\nEach with {of} workers; the time is a share of what one worker needs.")
     return "\n".join(lines)
+
+
+def _same_runs(groups: Sequence[Sequence[Result]]) -> list[list[Result]]:
+    """Return the runs whose task and seed all groups have."""
+    common = set.intersection(*({(r.task, r.seed) for r in runs} for runs in groups))
+    return [[r for r in runs if (r.task, r.seed) in common] for runs in groups]
+
+
+def _four(runs: Sequence[Result]) -> list[float]:
+    """Return geometric means over the tasks of the medians of regrets and of the time."""
+    rows = []
+    for task in dict.fromkeys(r.task for r in runs):
+        of = [(r.regrets[1.0], *r.wall.values(), r.end) for r in runs if r.task == task]
+        rows.append(np.median(of, axis=0))
+    return geometric_mean(np.array(rows)).tolist() if rows else [float("nan")] * 4
 
 
 def markdown(results: Sequence[Result]) -> str:
@@ -174,7 +196,7 @@ def markdown(results: Sequence[Result]) -> str:
         if title.startswith(("Learning", "Boosting")):
             parts.append(f"The same money in seconds, thinking included:\n\n{with_thinking(mine)}")
     if any(r.workers > 1 for r in whole):
-        title = "### Simulated workers\n\nRegret in the end, the same money for all:\n\n"
+        title = "### Simulated workers\n\nThe same money for all, on the learning curves:\n\n"
         lc = [r for r in whole if r.task.startswith("lcbench-")]
         parts.append(title + with_workers(lc))
     parts.append(f"{failed} of {len(results)} runs failed.")
