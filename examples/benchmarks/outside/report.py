@@ -83,29 +83,26 @@ def overall(results: Sequence[Result]) -> str:
     return "\n".join(lines)
 
 
-def losses(results: Sequence[Result], ours: str) -> str:
-    """Return by task what ours and the best other have found, losses first."""
+def losses(results: Sequence[Result], ours: Sequence[str]) -> str:
+    """Return by task what the best other and ours have found, losses of our first one first."""
     entries = []
     for task in dict.fromkeys(r.task for r in results):
         runs: dict[str, list[Result]] = {}
         for r in results:
             if r.task == task:
                 runs.setdefault(r.tool, []).append(r)
-        others = {t: np.median([r.regrets[1.0] for r in of]) for t, of in runs.items()}
-        mine = {t: v for t, v in others.items() if t == ours}
-        others = {t: v for t, v in others.items() if not t.startswith("ours")}
-        if not mine or not others:
+        medians = {t: float(np.median([r.regrets[1.0] for r in of])) for t, of in runs.items()}
+        others = [t for t in medians if not t.startswith("ours")]
+        if not others or any(t not in medians for t in ours):
             continue
-        best = min(others, key=lambda t: others[t])
-        ratio = max(mine[ours], 1e-4) / max(others[best], 1e-4)
-        cells = [_quartiles(runs[t]) for t in (best, ours)]
-        line = f"| `{task}` | {TOOLS[best].label} | {cells[0]} | {cells[1]} | {ratio:.2f} |"
-        entries.append((-ratio, line))
-    head = (
-        f"| task | best other | its regret (quartiles) | {TOOLS[ours].label} | ratio |\n"
-        "|---|---|---|---|---|"
-    )
-    return "\n".join([head] + [line for _, line in sorted(entries)])
+        best = min(others, key=medians.__getitem__)
+        ratio = max(medians[ours[0]], 1e-4) / max(medians[best], 1e-4)
+        cells = " | ".join(_quartiles(runs[t]) for t in (best, *ours))
+        entries.append((-ratio, f"| `{task}` | {TOOLS[best].label} | {cells} | {ratio:.2f} |"))
+    labels = " | ".join(TOOLS[t].label for t in ours)
+    head = f"| task | best other | its regret (quartiles) | {labels} | ratio |"
+    rule = "|---" * (len(ours) + 4) + "|"
+    return "\n".join([head, rule] + [line for _, line in sorted(entries)])
 
 
 def _quartiles(runs: Sequence[Result]) -> str:
@@ -189,10 +186,9 @@ def markdown(results: Sequence[Result]) -> str:
         if not mine:
             continue
         parts.append(f"### {title}\n\n{overall(mine)}")
-        for ours in ("ours-steps", "ours-sources"):  # the first where trainings report
-            if any(r.tool == ours for r in mine):
-                parts.append(f"By task, in the end, losses first:\n\n{losses(mine, ours)}")
-                break
+        ours = [t for t in ("ours-steps", "ours-sources") if any(r.tool == t for r in mine)]
+        if ours:
+            parts.append(f"By task, in the end, losses first:\n\n{losses(mine, ours)}")
         if title.startswith(("Learning", "Boosting")):
             parts.append(f"The same money in seconds, thinking included:\n\n{with_thinking(mine)}")
     if any(r.workers > 1 for r in whole):
