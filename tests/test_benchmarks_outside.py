@@ -232,6 +232,13 @@ def test_tasks_that_a_tool_has_not_run_are_left_out_of_the_ranks() -> None:
     assert ranks.rank(runs, ("gp", "tpe", "random"), 1.0).n_tasks == 5
 
 
+def test_tools_that_lack_a_task_are_left_out_of_the_tables() -> None:
+    runs = [r for r in four_tools() if (r.tool, r.task) != ("gp", "lcbench-0")]
+    assert {r.tool for r in ranks.on_all_tasks(runs)} == {"random", "tpe", "ours-steps"}
+    assert "GPSampler" not in report.markdown(runs)
+    assert ranks.on_all_tasks([]) == []
+
+
 def test_results_are_read_as_they_were_written(tmp_path: Path) -> None:
     runs = [made_up("gp", "mfh3", seed, 0.123) for seed in range(2)]
     results.write(runs, tmp_path)

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from examples.benchmarks.outside.ranks import geometric_mean
+from examples.benchmarks.outside.ranks import on_all_tasks
 from examples.benchmarks.outside.ranks import rank
 from examples.benchmarks.outside.ranks import reached
 from examples.benchmarks.outside.ranks import table
@@ -50,8 +51,6 @@ def number(value: float) -> str:
 def overall(results: Sequence[Result]) -> str:
     """Return the table of a family: regrets, ranks, runs that get there, and thinking."""
     tools = list(dict.fromkeys(r.tool for r in results))
-    n_tasks = {t: len({r.task for r in results if r.tool == t}) for t in tools}
-    tools = [t for t in tools if n_tasks[t] == max(n_tasks.values())]
     ranks = {share: rank(results, tools, share) for share in SHARES}
     means = {share: geometric_mean(table(results, tools, share)[0]) for share in SHARES}
     last = ranks[SHARES[-1]]
@@ -182,7 +181,7 @@ def markdown(results: Sequence[Result]) -> str:
     failed = sum(r.failed for r in results)
     parts = []
     for title in FAMILIES.values():
-        mine = [r for r in single if family(r.task) == title]
+        mine = on_all_tasks([r for r in single if family(r.task) == title])
         if not mine:
             continue
         parts.append(f"### {title}\n\n{overall(mine)}")
