@@ -92,6 +92,23 @@ def test_training_in_progress_pays_an_epoch_once() -> None:
     assert costs(Ledger(bowl()), (0.1, 3, 7), (0.2, 3, 7)) == [3.0, 3.0]
 
 
+def test_trainings_side_by_side_compute_their_curves_once() -> None:
+    asked: list[int] = []
+
+    def value(x: np.ndarray, epoch: float) -> np.ndarray:
+        asked.append(np.size(epoch))
+        return x[..., 0] - 1.0 / np.asarray(epoch)
+
+    ledger = Ledger(bowl(value=value))
+    for epoch in (1, 2, 3):
+        for training in range(16):
+            costs(ledger, (training / 16, epoch, training))
+    assert len(asked) == 16
+    for training in range(harness.MAX_CURVES + 1):
+        costs(ledger, (training / 100, 1, 100 + training))
+    assert len(ledger._curves) == harness.MAX_CURVES
+
+
 def test_where_nothing_goes_on_all_is_paid_in_full() -> None:
     ledger = Ledger(bowl(resumable=False), checkpoints=True)
     assert costs(ledger, (0.1, 3, 1), (0.1, 9, 1)) == [3.0, 9.0]
