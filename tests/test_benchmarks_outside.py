@@ -301,7 +301,9 @@ def test_workers_are_compared_at_the_same_time() -> None:
     assert kept.end == 0.5
     assert kept.wall == {1 / 16: 1.0, 1 / 4: 0.5}
     runs = [made_up("gp", "lcbench-1", seed, 0.2, workers=n) for seed in (0, 1) for n in (1, 4)]
-    text = report.with_workers([*runs, made_up("gp", "lcbench-1", 2, 0.9)])
+    some = [made_up("tpe", "lcbench-1", 0, 0.2, workers=4), made_up("gp", "lcbench-1", 2, 0.9)]
+    text = report.with_workers([*runs, *some])
+    assert "TPE" not in text  # not run with one worker
     # The third seed was not run with four workers.
     assert "| Optuna GPSampler | 2 | .200, .200 | .200, .200 | .200, .200 | 1.000, .250 |" in text
 

@@ -149,6 +149,8 @@ def with_workers(results: Sequence[Result]) -> str:
     for tool in tools:
         groups = [[r for r in results if r.tool == tool and r.workers == n] for n in counts]
         groups = _same_runs(groups)
+        if not groups[0]:
+            continue
         seeds = {(r.task, r.seed) for r in groups[0]}
         n_seeds = sorted({sum(t == task for t, _ in seeds) for task, _ in seeds})
         values = [_four(runs) for runs in groups]
