@@ -92,6 +92,23 @@ def test_training_in_progress_pays_an_epoch_once() -> None:
     assert costs(Ledger(bowl()), (0.1, 3, 7), (0.2, 3, 7)) == [3.0, 3.0]
 
 
+def test_trainings_side_by_side_compute_their_curves_once() -> None:
+    asked: list[int] = []
+
+    def value(x: np.ndarray, epoch: float) -> np.ndarray:
+        asked.append(np.size(epoch))
+        return x[..., 0] - 1.0 / np.asarray(epoch)
+
+    ledger = Ledger(bowl(value=value))
+    for epoch in (1, 2, 3):
+        for training in range(16):
+            costs(ledger, (training / 16, epoch, training))
+    assert len(asked) == 16
+    for training in range(harness.MAX_CURVES + 1):
+        costs(ledger, (training / 100, 1, 100 + training))
+    assert len(ledger._curves) == harness.MAX_CURVES
+
+
 def test_where_nothing_goes_on_all_is_paid_in_full() -> None:
     ledger = Ledger(bowl(resumable=False), checkpoints=True)
     assert costs(ledger, (0.1, 3, 1), (0.1, 9, 1)) == [3.0, 9.0]
@@ -201,6 +218,8 @@ def made_up(tool: str, task: str, seed: int, regret: float, workers: int = 1) ->
         failed=False,
         regrets=dict.fromkeys(results.KEPT, regret),
         clock=dict.fromkeys(results.CLOCK, regret),
+        end=1.0 / workers,
+        wall=dict.fromkeys(results.WALL, regret),
     )
 
 
@@ -230,6 +249,13 @@ def test_tasks_that_a_tool_has_not_run_are_left_out_of_the_ranks() -> None:
     assert ranks.rank(runs, ("gp", "tpe", "random"), 1.0).n_tasks == 5
 
 
+def test_tools_that_lack_a_task_are_left_out_of_the_tables() -> None:
+    runs = [r for r in four_tools() if (r.tool, r.task) != ("gp", "lcbench-0")]
+    assert {r.tool for r in ranks.on_all_tasks(runs)} == {"random", "tpe", "ours-steps"}
+    assert "GPSampler" not in report.markdown(runs)
+    assert ranks.on_all_tasks([]) == []
+
+
 def test_results_are_read_as_they_were_written(tmp_path: Path) -> None:
     runs = [made_up("gp", "mfh3", seed, 0.123) for seed in range(2)]
     results.write(runs, tmp_path)
@@ -257,6 +283,29 @@ def test_thinking_counts_by_the_clock() -> None:
     assert kept.clock == {0.25: 1.0, 0.5: 1.0, 1.0: 0.5}
     assert kept.regrets[1.0] == 0.25
     assert kept.full == 2
+
+
+def test_workers_are_compared_at_the_same_time() -> None:
+    # Two workers, 5 + 5 out of 20 each: half of the money is spent after a quarter of the time.
+    row = {
+        "tool": "gp",
+        "task": "t",
+        "seed": 0,
+        "workers": 2,
+        "seconds": 0.0,
+        "failure": "",
+        "recommended": [1.0] * 9 + [0.5] * 10 + [0.25],
+        "evaluations": [[[0.0], 9, 0.0, 5.0, 0.0, end] for end in (5.0, 5.0, 10.0, 10.0)],
+    }
+    kept = results.result(row, 9, 20.0)
+    assert kept.end == 0.5
+    assert kept.wall == {1 / 16: 1.0, 1 / 4: 0.5}
+    runs = [made_up("gp", "lcbench-1", seed, 0.2, workers=n) for seed in (0, 1) for n in (1, 4)]
+    some = [made_up("tpe", "lcbench-1", 0, 0.2, workers=4), made_up("gp", "lcbench-1", 2, 0.9)]
+    text = report.with_workers([*runs, *some])
+    assert "TPE" not in text  # not run with one worker
+    # The third seed was not run with four workers.
+    assert "| Optuna GPSampler | 2 | .200, .200 | .200, .200 | .200, .200 | 1.000, .250 |" in text
 
 
 def test_report_says_losses_first_and_replaces_only_its_tables(

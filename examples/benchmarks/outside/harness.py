@@ -25,6 +25,7 @@ from examples.benchmarks.problem import Array
 
 
 SHARES = tuple(k / 20 for k in range(1, 21))  # of the budget, where a tool is asked what it found
+MAX_CURVES = 64  # that are kept, so that those of trainings in progress are
 MAX_EVALUATIONS = 20_000  # of a run, reported epochs among them
 
 
@@ -107,7 +108,8 @@ class Ledger:
         """Return the same from the whole curve, which is computed at once."""
         key = x.tobytes()
         if key not in self._curves:
-            self._curves.clear()
+            if len(self._curves) >= MAX_CURVES:
+                self._curves.pop(next(iter(self._curves)))
             steps = np.array(self.task.steps, dtype=float)
             places = np.tile(x, (len(steps), 1))
             values, costs = (f(places, steps) for f in (self.task.value, self.task.cost))

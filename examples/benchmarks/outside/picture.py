@@ -10,6 +10,7 @@ import numpy as np
 
 from examples.benchmarks.outside.ranks import Ranks
 from examples.benchmarks.outside.ranks import geometric_mean
+from examples.benchmarks.outside.ranks import on_all_tasks
 from examples.benchmarks.outside.ranks import rank
 from examples.benchmarks.outside.ranks import table
 from examples.benchmarks.outside.results import KEPT
@@ -28,6 +29,7 @@ STYLES = {
     "gp": ("#000000", "--", 1.4),
     "tpe-hyperband": ("#cc79a7", "-", 1.4),
     "smac+c": ("#0072b2", "-", 1.4),
+    "neps+c": ("#0072b2", "--", 1.4),
     "blendsearch+c": ("#009e73", "-", 1.4),
     "cfo+c": ("#009e73", "--", 1.4),
     "dehb+c": ("#e69f00", "-", 1.4),
@@ -40,24 +42,18 @@ STYLES = {
 
 def draw(results: Sequence[Result], folder: Path) -> None:
     """Write lcbench.png and ranks.png."""
-    mine = [
-        r for r in results if r.task.startswith("lcbench-") and r.workers == 1 and not r.failed
-    ]
+    mine = on_all_tasks(
+        [r for r in results if r.task.startswith("lcbench-") and r.workers == 1 and not r.failed]
+    )
     regret_figure(mine, folder / "lcbench.png")
-    tools = _on_all_tasks(mine)
+    tools = list(dict.fromkeys(r.tool for r in mine))
     rank_figure(rank(mine, tools, 1.0), folder / "ranks.png")
-
-
-def _on_all_tasks(results: Sequence[Result]) -> list[str]:
-    tools = dict.fromkeys(r.tool for r in results)
-    n_tasks = {t: len({r.task for r in results if r.tool == t}) for t in tools}
-    return [t for t in tools if n_tasks[t] == max(n_tasks.values())]
 
 
 def regret_figure(results: Sequence[Result], path: Path) -> None:
     """Draw the geometric mean over the tasks of the medians over the seeds."""
     figure, axes = plt.subplots(figsize=(7.2, 4.2), dpi=150, layout="constrained")
-    tools = set(_on_all_tasks(results))
+    tools = {r.tool for r in results}
     for tool, (colour, dashes, width) in STYLES.items():
         if tool not in tools:
             continue

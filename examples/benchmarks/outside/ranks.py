@@ -59,6 +59,15 @@ def table(
     return np.array(medians).reshape(len(whole), len(tools)), whole
 
 
+def on_all_tasks(results: Sequence[Result]) -> list[Result]:
+    """Return the runs of those tools that have run on as many tasks as any."""
+    tasks: dict[str, set[str]] = {}
+    for r in results:
+        tasks.setdefault(r.tool, set()).add(r.task)
+    most = max(map(len, tasks.values()), default=0)
+    return [r for r in results if len(tasks[r.tool]) == most]
+
+
 def rank(results: Sequence[Result], tools: Sequence[str], share: float) -> Ranks:
     """Rank tools by the medians over the seeds, on all tasks that each has run.
 

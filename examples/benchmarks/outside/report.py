@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from examples.benchmarks.outside.ranks import geometric_mean
+from examples.benchmarks.outside.ranks import on_all_tasks
 from examples.benchmarks.outside.ranks import rank
 from examples.benchmarks.outside.ranks import reached
 from examples.benchmarks.outside.ranks import table
@@ -50,8 +51,6 @@ def number(value: float) -> str:
 def overall(results: Sequence[Result]) -> str:
     """Return the table of a family: regrets, ranks, runs that get there, and thinking."""
     tools = list(dict.fromkeys(r.tool for r in results))
-    n_tasks = {t: len({r.task for r in results if r.tool == t}) for t in tools}
-    tools = [t for t in tools if n_tasks[t] == max(n_tasks.values())]
     ranks = {share: rank(results, tools, share) for share in SHARES}
     means = {share: geometric_mean(table(results, tools, share)[0]) for share in SHARES}
     last = ranks[SHARES[-1]]
@@ -83,29 +82,26 @@ def overall(results: Sequence[Result]) -> str:
     return "\n".join(lines)
 
 
-def losses(results: Sequence[Result], ours: str) -> str:
-    """Return by task what ours and the best other have found, losses first."""
+def losses(results: Sequence[Result], ours: Sequence[str]) -> str:
+    """Return by task what the best other and ours have found, losses of our first one first."""
     entries = []
     for task in dict.fromkeys(r.task for r in results):
         runs: dict[str, list[Result]] = {}
         for r in results:
             if r.task == task:
                 runs.setdefault(r.tool, []).append(r)
-        others = {t: np.median([r.regrets[1.0] for r in of]) for t, of in runs.items()}
-        mine = {t: v for t, v in others.items() if t == ours}
-        others = {t: v for t, v in others.items() if not t.startswith("ours")}
-        if not mine or not others:
+        medians = {t: float(np.median([r.regrets[1.0] for r in of])) for t, of in runs.items()}
+        others = [t for t in medians if not t.startswith("ours")]
+        if not others or any(t not in medians for t in ours):
             continue
-        best = min(others, key=lambda t: others[t])
-        ratio = max(mine[ours], 1e-4) / max(others[best], 1e-4)
-        cells = [_quartiles(runs[t]) for t in (best, ours)]
-        line = f"| `{task}` | {TOOLS[best].label} | {cells[0]} | {cells[1]} | {ratio:.2f} |"
-        entries.append((-ratio, line))
-    head = (
-        f"| task | best other | its regret (quartiles) | {TOOLS[ours].label} | ratio |\n"
-        "|---|---|---|---|---|"
-    )
-    return "\n".join([head] + [line for _, line in sorted(entries)])
+        best = min(others, key=medians.__getitem__)
+        ratio = max(medians[ours[0]], 1e-4) / max(medians[best], 1e-4)
+        cells = " | ".join(_quartiles(runs[t]) for t in (best, *ours))
+        entries.append((-ratio, f"| `{task}` | {TOOLS[best].label} | {cells} | {ratio:.2f} |"))
+    labels = " | ".join(TOOLS[t].label for t in ours)
+    head = f"| task | best other | its regret (quartiles) | {labels} | ratio |"
+    rule = "|---" * (len(ours) + 4) + "|"
+    return "\n".join([head, rule] + [line for _, line in sorted(entries)])
 
 
 def _quartiles(runs: Sequence[Result]) -> str:
@@ -139,21 +135,45 @@ def with_thinking(results: Sequence[Result]) -> str:
 
 
 def with_workers(results: Sequence[Result]) -> str:
-    """Return the geometric means by number of simulated workers, at the same money."""
+    """Return regrets by number of simulated workers: at the same money, and at the same time."""
     counts = sorted({r.workers for r in results})
     tools = list(dict.fromkeys(r.tool for r in results if r.workers > 1))
-    lines = [
-        f"| tool | {' | '.join(f'{n} worker' + 's' * (n > 1) for n in counts)} |",
-        "|---" * (len(counts) + 1) + "|",
-    ]
+    heads = (
+        "regret in the end",
+        "regret after 1/16 of the time",
+        "regret after 1/4 of the time",
+        "time that was needed",
+    )
+    of = ", ".join(map(str, counts))
+    lines = [f"| tool | seeds | {' | '.join(heads)} |", "|---" * (len(heads) + 2) + "|"]
     for tool in tools:
-        cells = []
-        for n in counts:
-            of = [r for r in results if r.tool == tool and r.workers == n]
-            medians, tasks = table(of, [tool], 1.0)
-            cells.append(number(float(geometric_mean(medians)[0])) if tasks else "—")
-        lines.append(f"| {TOOLS[tool].label} | {' | '.join(cells)} |")
+        groups = [[r for r in results if r.tool == tool and r.workers == n] for n in counts]
+        groups = _same_runs(groups)
+        if not groups[0]:
+            continue
+        seeds = {(r.task, r.seed) for r in groups[0]}
+        n_seeds = sorted({sum(t == task for t, _ in seeds) for task, _ in seeds})
+        values = [_four(runs) for runs in groups]
+        cells = [", ".join(number(v[k]) for v in values) for k in range(len(heads))]
+        label = TOOLS[tool].label
+        lines.append(f"| {label} | {'–'.join(map(str, n_seeds))} | {' | '.join(cells)} |")
+    lines.append(f"\nEach with {of} workers; the time is a share of what one worker needs.")
     return "\n".join(lines)
+
+
+def _same_runs(groups: Sequence[Sequence[Result]]) -> list[list[Result]]:
+    """Return the runs whose task and seed all groups have."""
+    common = set.intersection(*({(r.task, r.seed) for r in runs} for runs in groups))
+    return [[r for r in runs if (r.task, r.seed) in common] for runs in groups]
+
+
+def _four(runs: Sequence[Result]) -> list[float]:
+    """Return geometric means over the tasks of the medians of regrets and of the time."""
+    rows = []
+    for task in dict.fromkeys(r.task for r in runs):
+        of = [(r.regrets[1.0], *r.wall.values(), r.end) for r in runs if r.task == task]
+        rows.append(np.median(of, axis=0))
+    return geometric_mean(np.array(rows)).tolist() if rows else [float("nan")] * 4
 
 
 def markdown(results: Sequence[Result]) -> str:
@@ -163,18 +183,17 @@ def markdown(results: Sequence[Result]) -> str:
     failed = sum(r.failed for r in results)
     parts = []
     for title in FAMILIES.values():
-        mine = [r for r in single if family(r.task) == title]
+        mine = on_all_tasks([r for r in single if family(r.task) == title])
         if not mine:
             continue
         parts.append(f"### {title}\n\n{overall(mine)}")
-        for ours in ("ours-steps", "ours-sources"):  # the first where trainings report
-            if any(r.tool == ours for r in mine):
-                parts.append(f"By task, in the end, losses first:\n\n{losses(mine, ours)}")
-                break
+        ours = [t for t in ("ours-steps", "ours-sources") if any(r.tool == t for r in mine)]
+        if ours:
+            parts.append(f"By task, in the end, losses first:\n\n{losses(mine, ours)}")
         if title.startswith(("Learning", "Boosting")):
             parts.append(f"The same money in seconds, thinking included:\n\n{with_thinking(mine)}")
     if any(r.workers > 1 for r in whole):
-        title = "### Simulated workers\n\nRegret in the end, the same money for all:\n\n"
+        title = "### Simulated workers\n\nThe same money for all, on the learning curves:\n\n"
         lc = [r for r in whole if r.task.startswith("lcbench-")]
         parts.append(title + with_workers(lc))
     parts.append(f"{failed} of {len(results)} runs failed.")

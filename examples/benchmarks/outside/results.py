@@ -22,11 +22,13 @@ from examples.benchmarks.outside.harness import SHARES
 
 KEPT = (0.05, 0.1, 0.15, 0.25, 0.35, 0.5, 0.75, 0.9, 1.0)  # shares of the budget
 CLOCK = (0.25, 0.5, 1.0)  # likewise, where thinking counts as well
+WALL = (1 / 16, 1 / 4)  # of the time that one worker needs for the budget
 FOLDER = Path(__file__).parent / "results"
 FIELDS = (
-    ("task", "seed", "workers", "evaluations", "full", "seconds", "failed")
+    ("task", "seed", "workers", "evaluations", "full", "seconds", "failed", "end")
     + tuple(f"r{share:g}" for share in KEPT)
     + tuple(f"c{share:g}" for share in CLOCK)
+    + tuple(f"w{share:g}" for share in WALL)
 )  # fmt: skip
 
 
@@ -45,6 +47,9 @@ class Result:
         failed: Whether an exception ended it.
         regrets: Of the recommendation, by share of the budget.
         clock: The same, if a second of thinking costs as much as one of evaluating.
+        end: When its last evaluation ended, by the simulated clock of all workers, as a share of
+            the time that one worker needs for the budget.
+        wall: Regret at such shares of the time.
     """
 
     tool: str
@@ -57,6 +62,8 @@ class Result:
     failed: bool
     regrets: Mapping[float, float]
     clock: Mapping[float, float]
+    end: float
+    wall: Mapping[float, float]
 
 
 def result(row: Mapping[str, Any], highest: float, budget: float) -> Result:
@@ -74,6 +81,8 @@ def result(row: Mapping[str, Any], highest: float, budget: float) -> Result:
         failed=bool(row["failure"]),
         regrets={share: _nearest(recommended, share) for share in KEPT},
         clock={share: _by_clock(row, share, budget) for share in CLOCK},
+        end=max((e[-1] for e in evaluations), default=0.0) / budget,
+        wall={share: _by_wall(row, share, budget) for share in WALL},
     )
 
 
@@ -89,9 +98,23 @@ def _by_clock(row: Mapping[str, Any], share: float, budget: float) -> float:
         if clock > share * budget:
             break
         spent += cost
-    reached = [k for k, s in enumerate(SHARES) if s * budget <= spent * (1.0 + 1e-9)]
     if clock <= share * budget:  # nothing more was paid: what was found in the end
         return float(row["recommended"][round(share * len(SHARES)) - 1])
+    return _when_spent(row, spent, budget)
+
+
+def _by_wall(row: Mapping[str, Any], share: float, budget: float) -> float:
+    """Regret at a share of one worker's time, by the simulated clock of all workers."""
+    ends = [(end, cost) for _, _, _, cost, _, end in row["evaluations"]]
+    now = share * budget * (1.0 + 1e-9)
+    if all(end <= now for end, _ in ends):
+        return float(row["recommended"][-1])
+    return _when_spent(row, sum(cost for end, cost in ends if end <= now), budget)
+
+
+def _when_spent(row: Mapping[str, Any], spent: float, budget: float) -> float:
+    """Regret of the recommendation at the last of the shares that are spent."""
+    reached = [k for k, s in enumerate(SHARES) if s * budget <= spent * (1.0 + 1e-9)]
     return float(row["recommended"][reached[-1]]) if reached else 1.0
 
 
@@ -114,6 +137,8 @@ def _read(path: Path) -> list[Result]:
                 failed=row["failed"] == "1",
                 regrets={s: float(row[f"r{s:g}"]) for s in KEPT},
                 clock={s: float(row[f"c{s:g}"]) for s in CLOCK},
+                end=float(row["end"]),
+                wall={s: float(row[f"w{s:g}"]) for s in WALL},
             )
             for row in csv.DictReader(file)
         ]
@@ -136,7 +161,7 @@ def write(results: Iterable[Result], folder: Path = FOLDER) -> None:
 
 
 def _row(r: Result) -> list[Any]:
-    numbers = [*r.regrets.values(), *r.clock.values()]
+    numbers = [r.end, *r.regrets.values(), *r.clock.values(), *r.wall.values()]
     return [
         *(r.task, r.seed, r.workers, r.evaluations, r.full),
         *(f"{r.seconds:.3g}", int(r.failed)),
