@@ -56,7 +56,7 @@ def svc_digits() -> Task:
     return Task(make_pipeline(StandardScaler(), SVC()), distributions, X, y, 3, "accuracy")
 
 
-def boosting_magic(n_rounds: int = 60, **settings: Any) -> Task:
+def boosting_magic(n_rounds: int = 60, *, seconds: float = 30.0, **settings: Any) -> Task:
     """Gradient boosting on the air showers of MAGIC."""
     data = load("magic")
     rows = np.random.default_rng(0).choice(len(data.y), 6000, replace=False)
@@ -70,7 +70,9 @@ def boosting_magic(n_rounds: int = 60, **settings: Any) -> Task:
     estimator = HistGradientBoostingClassifier(
         max_iter=n_rounds, early_stopping=False, random_state=0
     )
-    return Task(estimator, distributions, data.X[rows], data.y[rows], 3, "roc_auc", **settings)
+    return Task(
+        estimator, distributions, data.X[rows], data.y[rows], 3, "roc_auc", seconds, **settings
+    )
 
 
 def logistic_magic() -> Task:
