@@ -20,7 +20,7 @@ from optuna_misowild.study.continued import continued_from
 from optuna_misowild.worth import source_verdicts
 
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "CarboCoolingSampler",
