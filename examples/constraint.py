@@ -44,17 +44,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--budget", type=float, default=20.0, help="in seconds")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--short", action="store_true", help="2 seconds on smaller grids")
+    parser.add_argument("--short", action="store_true", help="20 trials on smaller grids")
     args = parser.parse_args()
     if args.short:
         CELLS.update(fine=400, medium=100, coarse=25)
-        args.budget = 2.0
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     sampler = MisoWildSampler(budget=args.budget, seed=args.seed)
     study = optuna.create_study(direction="maximize", sampler=sampler)
     study.optimize(
-        objective, callbacks=[print_trial, CostBudgetCallback(args.budget)], catch=(RuntimeError,)
+        objective,
+        n_trials=20 if args.short else None,
+        callbacks=[print_trial, CostBudgetCallback(args.budget)],
+        catch=(RuntimeError,),
     )
     print_summary(study)
 

@@ -49,10 +49,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--budget", type=float, default=1.0, help="in cents")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--short", action="store_true", help="a fifth of a cent")
+    parser.add_argument("--short", action="store_true", help="a twentieth of a cent")
     args = parser.parse_args()
     if args.short:
-        args.budget = 0.2
+        args.budget = 0.05
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     study = optuna.create_study(
