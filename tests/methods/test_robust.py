@@ -45,8 +45,11 @@ def test_of_noisy_evaluations_not_the_luckiest_is_recommended() -> None:
     assert incumbent is not None
     assert incumbent.index != lucky
     assert abs(x[incumbent.index] - 0.4) < 0.1
-    # Without noise it is the lowest value.
-    y = np.sin(12.0 * x)
+
+
+def test_below_the_floor_of_the_noise_the_lowest_value_is_recommended() -> None:
+    x = np.append(np.linspace(0.0, 1.0, 20), 0.4 + 1e-4 * np.arange(10))
+    y = (x - 0.4) ** 2 + 3e-5 * (-1.0) ** np.arange(30)
     incumbent = METHOD.recommend(observe(x[:, None], [0] * 30, y), LINE)
     assert incumbent is not None
     assert incumbent.index == np.argmin(y)

@@ -17,6 +17,7 @@ import numpy as np
 
 from optuna_misowild.gp.fit import MAX_DATA
 from optuna_misowild.gp.fit import subset
+from optuna_misowild.gp.hyperparameters import NOISE_BOUNDS
 from optuna_misowild.gp.in_order import N_OFFSETS
 from optuna_misowild.gp.in_order import RESTART_EVERY
 from optuna_misowild.gp.in_order import fit_in_order
@@ -354,8 +355,10 @@ class RobustMethod(Policy):
         first_feasible = first[observations.feasible[first]]
         if len(first_feasible):
             means = model.expected(observations.X[first_feasible])
-            # Equal ones, as values without any difference have, are told apart by the values.
-            index = int(first_feasible[np.lexsort((observations.y[first_feasible], means))[0]])
+            # Closer means are not told apart, as the noise has a floor. Their values are.
+            tolerance = np.sqrt(NOISE_BOUNDS[0]) * model.joint.scale
+            promising = first_feasible[means <= means.min() + tolerance]
+            index = int(promising[np.argmin(observations.y[promising])])
         else:
             valued = np.flatnonzero(observations.has_value)
             same = valued[np.all(observations.X[valued] == model.x_plus, axis=1)]
