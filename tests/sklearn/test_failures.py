@@ -34,18 +34,18 @@ def test_what_fails_on_a_part_is_a_failure_of_that_part_only(error_score: float 
 
 def test_some_failures_on_all_rows_are_told_once_and_are_never_best() -> None:
     with pytest.warns(FitFailedWarning, match="fits failed out of a total of"):
-        found = search(Parabola(fails_above=0.2), fractions=[1.0], n_iter=6).fit(X, Y)
-    assert found.best_params_["x"] <= 0.2
+        found = search(Parabola(fails_above=-0.3), fractions=[1.0], n_iter=6).fit(X, Y)
+    assert found.best_params_["x"] <= -0.3
     assert np.isnan(found.cv_results_["mean_test_score"]).any()
 
 
 def test_a_score_for_failures() -> None:
-    estimator = Parabola(fails_above=0.2)
+    estimator = Parabola(fails_above=-0.3)
     with pytest.warns(FitFailedWarning):
         found = search(estimator, fractions=[1.0], n_iter=6, error_score=-7).fit(X, Y)
     assert found.cv_results_["mean_test_score"].min() == -7.0
     failed = [t.params["x"] for t in found.study_.trials if t.state == TrialState.FAIL]
-    assert failed and min(failed) > 0.2
+    assert failed and min(failed) > -0.3
 
 
 def test_if_all_rows_fail_always_the_reason_is_told() -> None:
