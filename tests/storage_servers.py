@@ -14,14 +14,11 @@ import subprocess
 import tempfile
 import time
 from typing import Any
-import warnings
 
 import optuna
-from optuna.storages import BaseStorage
-from optuna.storages import JournalStorage
-from optuna.storages import RDBStorage
-from optuna.storages.journal import JournalFileBackend
 import pytest
+
+from examples.benchmarks.storages import open_storage
 
 
 KINDS = ["sqlite", "journal", "postgresql", "grpc"]
@@ -45,19 +42,6 @@ def url_of(kind: str, folder: Path) -> Iterator[str]:
             yield url
     else:
         yield f"journal:{folder}/s.log" if kind == "journal" else f"sqlite:///{folder}/s.db"
-
-
-def open_storage(url: str, **heartbeat: Any) -> BaseStorage:
-    """Open a storage; ``heartbeat`` is for those that have one."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-        if url.startswith("journal:"):
-            return JournalStorage(JournalFileBackend(url.removeprefix("journal:")))
-        if url.startswith("grpc:"):
-            return optuna.storages.GrpcStorageProxy(host="localhost", port=int(url[5:]))
-        if url.startswith("sqlite"):
-            heartbeat["engine_kwargs"] = {"connect_args": {"timeout": 60}}
-        return RDBStorage(url, **heartbeat)
 
 
 @contextmanager

@@ -295,7 +295,7 @@ def figures_on_the_page_of(study: optuna.Study) -> list[Any]:
 @pytest.mark.slow
 def test_no_letters_lie_on_others_in_the_frames_of_the_page(browser: Any, tmp_path: Path) -> None:
     figures = []
-    for decades in (0.4, 4):
+    for decades in (0.4, 2, 4):
 
         def space(trial: optuna.Trial, high: float = 10.0**decades) -> float:
             x, y = (trial.suggest_float(name, 1.0 / high, high, log=True) for name in "xy")
@@ -305,7 +305,7 @@ def test_no_letters_lie_on_others_in_the_frames_of_the_page(browser: Any, tmp_pa
         figures += figures_on_the_page_of(study)
     # Two rows of slices.
     figures += figures_on_the_page_of(study_of(20, six_d, sources=("full", "30%", "10%", "3%")))
-    assert len(figures) == 3 * len(FIGURES)
+    assert len(figures) == 4 * len(FIGURES)
     # What is larger than the page's frame would be cut off.
     assert {(f.layout.width, f.layout.height) for f in figures} == {(None, None)}
     frame = {"default_width": "640px", "default_height": "450px", "full_html": False}
@@ -323,7 +323,7 @@ def test_no_letters_lie_on_others_in_the_frames_of_the_page(browser: Any, tmp_pa
                 .filter(([text, left, right]) => left < right));
         """
     )
-    assert sum(map(len, letters_of_figures)) > 120
+    assert sum(map(len, letters_of_figures)) > 160
     for figure, letters in zip(figures, letters_of_figures, strict=True):
         level = [letter for letter in letters if not letter[5]]
         # Names of bars may be turned, the numbers at narrow axes are not.

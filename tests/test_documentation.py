@@ -142,9 +142,7 @@ def test_the_example_in_a_docstring_runs(name: str, namespace: dict[str, Any]) -
         "y": np.arange(100) % 2,
     }
     exec(example_of(getattr(optuna_misowild, name)), namespace)
-    after = namespace["study"]
-    trials = after.get_trials(states=[TrialState.COMPLETE])
-    assert trials
+    assert namespace["study"].get_trials(states=[TrialState.COMPLETE])
     if namespace["objective"] is not objective:  # An objective that the example defines.
         steps = (2, 6, 17, 52) if name in ("MisoWildPruner", "continued_from") else None
         sampler = optuna_misowild.MisoWildSampler(steps=steps, checkpoints=steps is not None)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import multiprocessing
 import time
+from typing import Any
 import warnings
 
 import numpy as np
@@ -31,8 +32,8 @@ from optuna_misowild import MisoWildSampler
 SOURCES = {"fine": 1.0, "coarse": 0.1}  # In seconds; the first is the preferred one.
 
 
-def open_storage(url: str) -> BaseStorage:
-    """Open a storage, where it can with heartbeats, as a user of a cluster would."""
+def open_storage(url: str, **heartbeat: Any) -> BaseStorage:
+    """Open a storage; ``heartbeat`` is for those that have one."""
     kind, _, rest = url.partition(":")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
@@ -40,8 +41,8 @@ def open_storage(url: str) -> BaseStorage:
             return JournalStorage(JournalFileBackend(rest))
         if kind == "grpc":
             return GrpcStorageProxy(host="localhost", port=int(rest))
-        wait = {"connect_args": {"timeout": 60}} if kind == "sqlite" else {}
-        return RDBStorage(url, heartbeat_interval=60, engine_kwargs=wait)
+        wait = {"connect_args": {"timeout": 60}} if kind == "sqlite" else None
+        return RDBStorage(url, engine_kwargs=wait, **heartbeat)
 
 
 def objective(trial: optuna.Trial) -> float:
@@ -56,9 +57,8 @@ def objective(trial: optuna.Trial) -> float:
 def work(url: str, name: str, n_trials: int) -> None:
     """Optimise until the study has had its trials."""
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    study = optuna.load_study(
-        study_name=name, storage=open_storage(url), sampler=MisoWildSampler(seed=0)
-    )
+    storage = open_storage(url, heartbeat_interval=60)
+    study = optuna.load_study(study_name=name, storage=storage, sampler=MisoWildSampler(seed=0))
     study.optimize(objective, callbacks=[MaxTrialsCallback(n_trials)])
 
 
