@@ -52,6 +52,8 @@ def print_summary(study: optuna.Study, *, unit: str = "s") -> None:
     print(f"\nRecommended: {_text(best.params)}")
     if best.verified:
         print(f"Value: {best.value:.4f}, observed on the preferred source")
+    else:
+        print("Not evaluated on the preferred source yet")
     print(f"The model expects {best.mean:.4f} ± {best.std:.2g} there")
 
     # Trials that were added from elsewhere have cost this study nothing.

@@ -53,8 +53,9 @@ class Recommendation:
         trial: The trial that they come from.
         verified: Whether they were observed on the preferred source.
         mean: What the model expects of the preferred source there; in the sense of the study. The
-            robust method recommends the verified trial where that is best. With noise, the best
-            observed value of a study is better than this, by luck.
+            robust method recommends the trial where that is best: a verified one, once the
+            preferred source has six values. With noise, the best observed value of a study is
+            better than this, by luck.
         feasible: Whether it meets the constraints of the user: as observed if verified, else
             whether the model holds that for more likely than not. Something infeasible is
             recommended only while nothing else is known.

@@ -78,11 +78,12 @@ def view_of(study: optuna.Study) -> Any:
 def test_a_study_goes_on_from_last_months_trials(method: str) -> None:
     study = study_of(sampler(method=method))
     assert import_trials(study, last_month(), source="last month", choices=ALL) == 12
-    study.optimize(three, n_trials=12)
+    study.optimize(three, n_trials=24)
     seen = view_of(study).observations
     assert seen.source.tolist()[:12] == [2] * 12
     assert seen.n_imported == 12
     assert study.best_trial.params["source"] == "full"
+    assert len(seen.valued(0)) >= METHOD.n_mixture or method == "paper"
     assert recommend(study).verified or method == "paper"
 
 

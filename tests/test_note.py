@@ -39,12 +39,21 @@ def test_all_trials_are_counted_and_what_is_unknown_is_nothing() -> None:
 
 
 @pytest.mark.parametrize("direction", ["minimize", "maximize"])
-def test_what_is_recommended_has_its_numbers(direction: str) -> None:
-    study = study_of(20, direction=direction)
+@pytest.mark.parametrize(("n_trials", "verified"), [(20, False), (60, True)])
+def test_what_is_recommended_has_its_numbers(
+    direction: str, n_trials: int, verified: bool
+) -> None:
+    study = study_of(n_trials, direction=direction)
     sampler = MisoWildSampler()
     best = recommend(study, sampler=sampler)
+    assert best.verified == verified
+    probability = f"{best.probability:.2g}"
+    how = (
+        f"verified on full: {best.value:.6g}"
+        if verified
+        else f"not verified on full yet, feasible with probability {probability}"
+    )
     note = note_of(FigureData(study, sampler))
-    how = f"verified on full: {best.value:.6g}" if best.verified else "not verified on full yet"
     expected = f"the model expects {best.mean:.6g} ± {best.std:.2g} there."
     assert f"**Recommended:** x = {best.params['x']:.5g}; {how}; {expected}\n" in note
 

@@ -55,6 +55,18 @@ def test_below_the_floor_of_the_noise_the_lowest_value_is_recommended() -> None:
     assert incumbent.index == np.argmin(y)
 
 
+@pytest.mark.parametrize("n_first", [METHOD.n_mixture - 1, METHOD.n_mixture])
+def test_the_best_of_few_values_gives_way_to_what_another_source_has_shown(n_first: int) -> None:
+    x = np.append(np.linspace(0.0, 0.25, n_first), np.linspace(0.0, 1.0, 21))
+    source = np.repeat([0, 1], [n_first, 21])
+    y = (x - 0.6) ** 2 + 0.1 * source
+    incumbent = METHOD.recommend(observe(x[:, None], source, y), LINE)
+    assert incumbent is not None
+    assert incumbent.verified == (n_first == METHOD.n_mixture)
+    assert x[incumbent.index] == pytest.approx(0.25 if incumbent.verified else 0.6)
+    assert incumbent.mean == pytest.approx((x[incumbent.index] - 0.6) ** 2, abs=0.02)
+
+
 def test_without_a_value_of_the_preferred_source_x_plus_is_recommended() -> None:
     observations = observe([[0.1], [0.4], [0.9]], [1, 1, 1], [1.0, 0.0, 1.0], n_sources=2)
     incumbent = METHOD.recommend(observations, LINE)

@@ -341,28 +341,33 @@ class RobustMethod(Policy):
         return beyond(model, training)
 
     def recommend(self, observations: Observations, domain: Domain) -> Incumbent | None:
-        """Return the feasible evaluation of the preferred source that promises most, else x⁺.
+        """Return the feasible evaluation that promises most, of the preferred source from GP_1 on.
+
+        While the preferred source has too few values to check the joint model, the best of them is
+        the best of few, and what other sources have shown to be better is recommended, not
+        verified. Later it would have been verified if it were.
 
         Of evaluations with noise, the one with the lowest value has had the most luck. So what
         counts is the posterior mean of f_1, by both models as they are trusted; without noise it
-        is the value. x⁺ is a location that the models expect to be feasible, or if there is none,
-        the most probable one.
+        is the value. While none is known to be feasible, it is the most probable one, x⁺.
         """
         if not observations.has_value.any():
             return None
         model = self.fit(observations, domain)
         first = observations.valued(0)
-        first_feasible = first[observations.feasible[first]]
-        if len(first_feasible):
-            means = model.expected(observations.X[first_feasible])
-            # Closer means are not told apart, as the noise has a floor. Their values are.
-            tolerance = np.sqrt(NOISE_BOUNDS[0]) * model.joint.scale
-            promising = first_feasible[means <= means.min() + tolerance]
-            index = int(promising[np.argmin(observations.y[promising])])
-        else:
-            valued = np.flatnonzero(observations.has_value)
-            same = valued[np.all(observations.X[valued] == model.x_plus, axis=1)]
-            index = int(same[np.argmin(observations.source[same])])
+        rows = first[observations.feasible[first]]
+        if model.single is None or not len(rows):
+            candidates = self._candidate_rows(observations, domain, model.feasibility)
+            rows = np.flatnonzero(candidates & observations.has_value)
+        if not len(rows):
+            at_x_plus = np.all(observations.X == model.x_plus, axis=1)
+            rows = np.flatnonzero(at_x_plus & observations.has_value)
+        means = model.expected(observations.X[rows])
+        # Closer means are not told apart, as the noise has a floor. Their values are.
+        tolerance = np.sqrt(NOISE_BOUNDS[0]) * model.joint.scale
+        promising = rows[means <= means.min() + tolerance]
+        order = np.lexsort((observations.y[promising], observations.source[promising]))
+        index = int(promising[order[0]])
         x = observations.X[[index]]
         mean, variance = model.joint.predict(x)
         return Incumbent(
