@@ -327,9 +327,12 @@ class MethodSampler(BaseSampler):
         first = list(islice(wanted, ahead + 1))
         if first:
             return first[ahead % len(first)]
-        needed = (0,) if 0 in allowed else allowed
-        if np.isin(observations.source[observations.has_value], needed).any():
+        needed = np.isin(observations.source, (0,) if 0 in allowed else allowed)
+        if (needed & observations.has_value).any():
             return None
+        if (needed & observations.pending).any() and self._method.models_other_sources:
+            if observations.has_value.sum() >= view.n_rows:
+                return None
         # Nothing to build a model on, and nothing left to do until there is: one more location
         # of the (preferred) source.
         taken = observations.design_row[observations.source == allowed[0]]

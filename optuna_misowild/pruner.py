@@ -77,12 +77,7 @@ class MisoWildPruner(BasePruner):
             sampler = own_sampler_of(study)
             if sampler is not None:
                 return self._stops(study, sampler, trial)
-            if self._once.first(study, "sampler"):
-                logger.warning(
-                    f"MisoWildPruner never prunes: the study has {type(study.sampler).__name__}, "
-                    "which means no trial for a step. Use it with "
-                    "`sampler=MisoWildSampler(steps=...)`."
-                )
+            self._never_prunes(study, type(study.sampler).__name__)
         except Exception as error:
             # What the trial was trained for would be lost.
             logger.warning(
@@ -103,6 +98,8 @@ class MisoWildPruner(BasePruner):
                 return known.stops
         view = sampler.view(study)
         sources = view.sources
+        if sampler.settings.steps is None and not sources.steps:
+            self._never_prunes(study, f"{type(sampler).__name__} without `steps`")
         source = _source_at(sources, step)
         if source is None or sources.steps[source] <= before:
             return False
@@ -123,6 +120,13 @@ class MisoWildPruner(BasePruner):
                     write_meant(study, trial, sources, goes_on_to)
         write_visit(study, trial, sources.steps[source], visit)
         return visit.stops
+
+    def _never_prunes(self, study: Study, sampler: str) -> None:
+        if self._once.first(study, "sampler"):
+            logger.warning(
+                f"MisoWildPruner never prunes: the study has {sampler}, which means no trial for "
+                "a step. Use it with `sampler=MisoWildSampler(steps=...)`."
+            )
 
 
 def _source_at(sources: Sources, step: int) -> int | None:

@@ -52,7 +52,7 @@ def test_parallel_threads(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("x_first", [False, True])
 @pytest.mark.parametrize(
     ("n_sources", "expected"),
-    [(2, [1, 0, 1, 1, 1, 1, 0, 1]), (5, [1, 2, 3, 4, 0, 1, 2, 3]), (1, [0] * 8)],
+    [(2, [1, 0, 1, 1, 1, 1, 0, 0]), (5, [1, 2, 3, 4, 0, 1, 2, 3]), (1, [0] * 8)],
 )
 def test_workers_that_start_together_ask_the_cheap_sources_too(
     n_sources: int, expected: list[int], x_first: bool
@@ -75,6 +75,27 @@ def test_workers_that_start_together_ask_the_cheap_sources_too(
         assert all({x for source, x in points if source == s} & at_first for s in expected)
     for trial in frozen:
         assert attributes.has_decided(trial)
+
+
+def test_while_the_first_query_of_the_preferred_source_runs_the_models_go_on() -> None:
+    """As soon as there is enough of the others; until then further rows are asked."""
+    study = study_of(MisoWildSampler(seed=0))
+    asked, running = [], []
+    for _ in range(30):
+        trial = study.ask()
+        source, x = trial.suggest_categorical("source", SOURCES), trial.suggest_float("x", 0, 1)
+        has_row = attributes.row_of(study.trials[-1]) is not None
+        asked.append((source, has_row))
+        if source == "full":
+            running.append(x)
+            continue
+        trial.set_user_attr("cost", 0.1)
+        study.tell(trial, (x - 0.4) ** 2)
+    assert not all(has_row for _, has_row in asked)
+    in_design = [source for source, has_row in asked if has_row]
+    assert in_design.count("cheap") == 10  # Twice the rows.
+    assert in_design.count("full") == len(asked[: len(in_design)]) - 10 <= 3
+    assert any(abs(x - 0.4) < 0.05 for x in running)
 
 
 def test_trials_that_never_begin_do_not_stop_the_design() -> None:

@@ -253,11 +253,13 @@ class Method(Protocol):
             :func:`~optuna_misowild.methods.outliers.clip_outliers`.
         nested_design: Whether a row of the initial design is the same location on every source;
             else each source has a Latin hypercube of its own.
+        models_other_sources: Whether values of other sources suffice for its models.
     """
 
     logarithmic_acquisition: ClassVar[bool]
     moves_outliers: ClassVar[bool]
     nested_design: ClassVar[bool]
+    models_other_sources: ClassVar[bool]
 
     def design(self, observations: Observations, n_rows: int) -> Sequence[tuple[int, int]]:
         """Return the (source, row) pairs of the initial design that are still to be queried.

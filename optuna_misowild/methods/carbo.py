@@ -100,6 +100,7 @@ class CostCooling:
     logarithmic_acquisition: ClassVar[bool] = True
     moves_outliers: ClassVar[bool] = True
     nested_design: ClassVar[bool] = True
+    models_other_sources: ClassVar[bool] = False
 
     alpha: float | None = None
     initial_design: str = "lhs"

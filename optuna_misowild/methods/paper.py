@@ -88,6 +88,7 @@ class PaperMethod:
     logarithmic_acquisition: ClassVar[bool] = False
     moves_outliers: ClassVar[bool] = False
     nested_design: ClassVar[bool] = False
+    models_other_sources: ClassVar[bool] = False
 
     m: float = 1.0
     beta: float | Callable[[int], float] | None = None

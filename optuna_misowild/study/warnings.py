@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from optuna.distributions import CategoricalDistribution
+from optuna.pruners import MedianPruner
 from optuna.trial import TrialState
 
 from optuna_misowild.gp.cost import typical_cost
@@ -24,6 +25,7 @@ from optuna_misowild.study.costs import malformed_cost
 from optuna_misowild.study.costs import recorded_cost_attr
 from optuna_misowild.study.failures import many_failed
 from optuna_misowild.study.memory import PerStudy
+from optuna_misowild.study.readings import has_diverged
 from optuna_misowild.study.snapshot import Settings
 from optuna_misowild.study.source_parameter import FIRST
 from optuna_misowild.study.source_parameter import latest_distribution
@@ -111,10 +113,12 @@ class Warnings:
             self._missing_source(study, trial, trials)
             self._mixed_costs(study, trial, trials)
             self._no_reports(study, trial)
+            self._short_of_the_last_step(study, trial)
         elif state == TrialState.PRUNED:
             self._many_pruned(study, trial)
             self._pruned_without_cost(study, trial)
-        elif state == TrialState.FAIL:
+            self._pruned_by_default(study, trial)
+        if state == TrialState.FAIL or (state == TrialState.PRUNED and has_diverged(trial)):
             self._many_failed(study, trial)
 
     def _say(self, study: Study, topic: Hashable, text: str) -> None:
@@ -251,6 +255,38 @@ class Warnings:
                 f"Trial {trial.number} was meant for step {step}, but went on to its end: its "
                 "objective has not asked there. Let it call `trial.report(value, step)` and "
                 "`trial.should_prune()` at each step, and raise `optuna.TrialPruned` when told.",
+            )
+
+    def _short_of_the_last_step(self, study: Study, trial: FrozenTrial) -> None:
+        """Warn if full trainings end long before the last step, whose value theirs count as."""
+        record, reached = recorded_rungs(trial), trial.last_step
+        if record is None or reached is None or self._once.is_said(study, "last step"):
+            return
+        *others, last = sorted(record[1:])
+        if not others or reached >= others[-1]:
+            return
+        visits = [visit_of(trial, step) for step in others if step <= reached]
+        if any(visit is not None and visit.stops for visit in visits):
+            return  # It was told to stop, and has returned instead of raising `TrialPruned`.
+        self._say(
+            study,
+            "last step",
+            f"Trial {trial.number} has returned its value after step {reached}. That counts as a "
+            f"value of step {last}, the last of `steps`. If trainings end at step {reached}, let "
+            "`steps` end there.",
+        )
+
+    def _pruned_by_default(self, study: Study, trial: FrozenTrial) -> None:
+        """Warn if Optuna's default pruner decides in the place of the models."""
+        pruner = study.pruner
+        is_default = type(pruner) is MedianPruner and vars(pruner) == vars(MedianPruner())
+        if self._settings.steps is not None and is_default:
+            self._say(
+                study,
+                "default pruner",
+                f"Trial {trial.number} was pruned by MedianPruner, Optuna's default, which does "
+                "not know the models. Pass `pruner=MisoWildPruner()` to `create_study`, and to "
+                "`load_study` too.",
             )
 
     # Failures and constraints.

@@ -190,11 +190,14 @@ def test_other_sources_do_not_wait_for_the_preferred_one() -> None:
     assert running(2) == [(1, row) for row in range(5)]
     assert running(5)[:5] == [(1, 0), (2, 0), (3, 0), (4, 0), (1, 1)]
     assert running(2, (1, 0, np.nan)) == [(1, row) for row in range(1, 5)]
-    # The cheapest goes on, and further once the preferred one has been asked again.
+    # The cheapest goes on for a while; then there is enough for the models.
     assert running(2, (1, 0, 1.0)) == [(1, row) for row in range(1, 10)]
     all_rows = [(1, row, 1.0) for row in range(10)]
     assert running(2, *all_rows) == []
-    assert running(2, *all_rows, (0, 5, np.nan)) == [(1, row) for row in range(10, 20)]
+    assert running(2, *all_rows, (0, 5, np.nan)) == []
+    # What others cost is known: they wait.
+    known = [(1, 0, 9.0), *((2, row, 1.0) for row in range(3))]
+    assert running(3, *known) == [(2, row) for row in range(3, 10)]
 
 
 def test_read_only_sources_are_not_designed() -> None:

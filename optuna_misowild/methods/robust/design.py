@@ -43,8 +43,8 @@ def remaining_pairs(
     queried at the best row of each cheap source with as many values as there are rows. If no
     source seems cheap, it is queried at every row.
 
-    While no cost of the preferred source is known, but queries of it are pending, workers have
-    nothing better to do: each other source at every row, the cheapest at more of them.
+    While no cost of the preferred source is known, but queries of it are pending, other workers
+    query the cheapest source at more rows, and at every row those whose costs are unknown too.
 
     Evaluations that hold no row (enqueued, added, of an earlier study) count in the place of one,
     and so do pending ones, and failed ones of the preferred source. If the preferred source
@@ -92,8 +92,8 @@ def remaining_pairs(
 
     def n_affordable(s: int) -> int:
         """Return at how many rows a source may be queried."""
-        if is_waiting:  # So much again for each further query of the preferred one.
-            return n_rows * n_preferred * (cheap_factor if s == cheapest else 1)
+        if is_waiting and (s == cheapest or means[s] == math.inf):
+            return n_rows * (cheap_factor if s == cheapest else 1)
         if means[s] == math.inf:
             return 1
         n_least = MIN_READINGS if means[s] < means[0] < math.inf else 1

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from optuna_misowild.methods.robust.design import free_rows
-
 
 if TYPE_CHECKING:
     from optuna_misowild.methods.base import Observations
@@ -25,9 +23,10 @@ _MOST = 4
 def ladder_pairs(observations: Observations, n_rows: int) -> list[tuple[int, int]]:
     """Return the (source, row) pairs that are still to be queried, in their order.
 
-    The shortest rung at the first rows, then the preferred one at the row of the lowest value,
-    then the shortest at as many rows as one full training pays for, by their lengths. Other
-    queries count in the place of a short one, and other full trainings in that of the full one.
+    The shortest rung at the first rows, then the preferred one at the row of the lowest value, on
+    the rung that most have told, then the shortest at as many rows as one full training pays for,
+    by their lengths. Other queries count in the place of a short one, and other full trainings in
+    that of the full one.
 
     While the full training is pending, others have nothing better to do than more short ones.
 
@@ -37,21 +36,27 @@ def ladder_pairs(observations: Observations, n_rows: int) -> list[tuple[int, int
     """
     lengths = observations.lengths
     shortest = min(observations.queryable, key=lambda s: lengths[s])
-    short, full = observations.source == shortest, observations.source == 0
+    full = observations.source == 0
     n_short = int(np.clip(1.0 / lengths[shortest], n_rows, _MOST * n_rows))
-    told = observations.has_value & short & (observations.design_row >= 0)
     is_verified = bool((full & observations.has_value).any())
     is_verifying = bool((full & observations.pending).any())
     if is_verifying and not is_verified:
         n_short *= 2
-    counts = observations.has_value | observations.pending | (observations.design_row >= 0)
-    free = free_rows(observations, shortest, range(n_short))
+    in_design = observations.design_row >= 0
+    counts = observations.has_value | observations.pending | in_design
+    # Whatever a training has told: where reports are rare, it may not be the shortest rung.
+    taken = set(observations.design_row[in_design].tolist())
+    free = [row for row in range(n_short) if row not in taken]
     pairs = [(shortest, row) for row in free[: max(n_short - int(counts.sum()), 0)]]
     if shortest == 0 or is_verified or is_verifying:
         return pairs
     first = [pair for pair in pairs if pair[1] < n_rows]
-    rows, values = observations.design_row[told], observations.y[told]
+    told = observations.has_value & in_design
+    of_rung = {
+        s: np.flatnonzero(told & (observations.source == s)) for s in observations.queryable
+    }
+    told_most = max(of_rung.values(), key=len)
     been = set(observations.design_row[full].tolist())
-    best = next((int(row) for row in rows[np.argsort(values)] if row not in been), None)
-    verify = [] if best is None else [(0, best)]
+    best_first = observations.design_row[told_most[np.argsort(observations.y[told_most])]]
+    verify = [(0, int(row)) for row in best_first if row not in been][:1]
     return [*first, *verify, *pairs[len(first) :]]

@@ -109,6 +109,7 @@ class RobustMethod(Policy):
     logarithmic_acquisition: ClassVar[bool] = True
     moves_outliers: ClassVar[bool] = True
     nested_design: ClassVar[bool] = True
+    models_other_sources: ClassVar[bool] = True
 
     max_cost_ratio: float = 1.0 / 3.0
     design_cost_share: float = 1.0
