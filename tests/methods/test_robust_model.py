@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from robust_observations import LINE
 from robust_observations import METHOD
 from robust_observations import SQUARE
 from robust_observations import Array
@@ -142,7 +143,17 @@ def test_incumbent_is_the_lowest_mean_over_the_locations_of_all_sources() -> Non
     mean = model.joint.predict(observations.X)[0]
     assert model.incumbent == pytest.approx(mean.min())
     np.testing.assert_array_equal(model.x_plus, observations.X[np.argmin(mean)])
-    assert model.best == observations.y[observations.source == 0].min()
+    first = observations.source == 0
+    assert model.best == model.expected(observations.X[first]).min()
+    assert model.best == pytest.approx(observations.y[first].min(), abs=1e-4)
+
+
+def test_the_luck_of_a_noisy_value_is_nothing_to_improve_on() -> None:
+    x = np.linspace(0.0, 1.0, 30)
+    y = 4.0 * (x - 0.4) ** 2 + 0.05 * (-1.0) ** np.arange(30)
+    y[13] = -0.3
+    model = METHOD.fit(observe(x[:, None], [0] * 30, y), LINE)
+    assert model.best == pytest.approx(0.0, abs=0.06)
 
 
 def test_what_is_predicted_is_in_raw_units() -> None:

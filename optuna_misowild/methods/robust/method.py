@@ -103,7 +103,7 @@ class RobustMethod(Policy):
         restart_every: Number of values after which the search for hyperparameters of the joint
             model starts from its defaults again.
         min_probability: A training stops before its rung where it is less probable than this that
-            the preferred source improves on its best value there.
+            the preferred source improves there on what is expected where it is best.
     """
 
     logarithmic_acquisition: ClassVar[bool] = True
@@ -200,14 +200,14 @@ class RobustMethod(Policy):
         ranked = valued[np.lexsort((worth, ~candidates))]
 
         first = observations.valued(0)
-        best = float(y[first[observations.feasible[first]]].min(initial=np.inf))
+        verified = first[observations.feasible[first]]
         single, odds = None, np.inf
         known = joint.source == 0
         if like is not None:
             odds = like.log_odds
             if like.single is not None:
                 single = like.single.with_data(joint.X[known], joint.y[known], joint.source[known])
-        elif len(first) >= self.n_mixture and best < np.inf:
+        elif len(first) >= self.n_mixture and len(verified):
             single = joint
             if len(first) < len(valued):
                 single = fit_in_order(
@@ -228,7 +228,7 @@ class RobustMethod(Policy):
 
         cost = self.fit_costs(observations, domain) if like is None else like.cost
         pending = pending_cost(observations, cost)
-        return RobustModel(
+        model = RobustModel(
             joint=joint,
             single=single,
             log_odds=odds,
@@ -236,7 +236,7 @@ class RobustMethod(Policy):
             incumbent=float(mean[candidates].min()) if candidates.any() else joint.mean,
             x_plus=X[ranked[0]] if len(mean) else np.full(domain.d, 0.5),
             ranked=X[ranked],
-            best=best,
+            best=np.inf,
             alpha=cooling_exponent(
                 observations.spent + pending, observations.initial_spent, observations.budget
             ),
@@ -250,6 +250,7 @@ class RobustMethod(Policy):
             feasibility=feasibility,
             is_seeking=is_seeking,
         )
+        return replace(model, best=float(model.expected(X[verified]).min(initial=np.inf)))
 
     def fit_costs(self, observations: Observations, domain: Domain) -> LogCost:
         """Fit the joint model of the log costs."""
@@ -342,38 +343,42 @@ class RobustMethod(Policy):
         return beyond(model, training)
 
     def recommend(self, observations: Observations, domain: Domain) -> Incumbent | None:
-        """Return the feasible evaluation that promises most, of the preferred source from GP_1 on.
-
-        While the preferred source has too few values to check the joint model, the best of them is
-        the best of few, and what other sources have shown to be better is recommended, not
-        verified. Later it would have been verified if it were.
+        """Return the feasible evaluation of the preferred source that promises most, if any.
 
         Of evaluations with noise, the one with the lowest value has had the most luck. So what
         counts is the posterior mean of f_1, by both models as they are trusted; without noise it
-        is the value. While none is known to be feasible, it is the most probable one, x⁺.
+        is the value.
+
+        While the preferred source has too few values to check the joint model, the best of them
+        is the best of few. Then what is expected to be better than all that it has shown is
+        recommended, not verified; later it would have been verified. While nothing is known to be
+        feasible, that is the most probable location, x⁺.
         """
         if not observations.has_value.any():
             return None
         model = self.fit(observations, domain)
+        X, y, source = observations.X, observations.y, observations.source
         first = observations.valued(0)
         rows = first[observations.feasible[first]]
         if model.single is None or not len(rows):
             candidates = self._candidate_rows(observations, domain, model.feasibility)
-            rows = np.flatnonzero(candidates & observations.has_value)
+            others = np.flatnonzero(candidates & observations.has_value & (source > 0))
+            better = others[model.expected(X[others]) < y[rows].min(initial=np.inf)]
+            rows = better if len(better) else rows
         if not len(rows):
-            at_x_plus = np.all(observations.X == model.x_plus, axis=1)
-            rows = np.flatnonzero(at_x_plus & observations.has_value)
-        means = model.expected(observations.X[rows])
+            rows = np.flatnonzero(np.all(X == model.x_plus, axis=1) & observations.has_value)
+        means = model.expected(X[rows])
         # Closer means are not told apart, as the noise has a floor. Their values are.
         tolerance = np.sqrt(NOISE_BOUNDS[0]) * model.joint.scale
         promising = rows[means <= means.min() + tolerance]
-        order = np.lexsort((observations.y[promising], observations.source[promising]))
-        index = int(promising[order[0]])
-        x = observations.X[[index]]
+        best = promising[np.lexsort((y[promising], source[promising]))[0]]
+        same = np.flatnonzero(np.all(X == X[best], axis=1) & observations.has_value)
+        index = int(best if source[best] == 0 else same[np.argmin(source[same])])
+        x = X[[index]]
         mean, variance = model.joint.predict(x)
         return Incumbent(
             index,
-            bool(observations.source[index] == 0),
+            bool(source[index] == 0),
             float(mean[0]),
             float(np.sqrt(variance[0])),
             feasible=not model.is_seeking,

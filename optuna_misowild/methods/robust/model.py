@@ -44,7 +44,8 @@ class RobustModel:
         x_plus: x⁺, this location, shape (d,). While none is feasible, the most probable one.
         ranked: All evaluated locations, those that are feasible and of the lowest posterior mean
             of f_1 first, shape (n, d).
-        best: min y_1, the lowest feasible value of source 0; inf if it has none.
+        best: m_1, the lowest posterior mean of f_1, by both models, at a feasible evaluation of
+            source 0: without noise its lowest value, as far as it is known. inf if there is none.
         alpha: α, the exponent of the costs.
         log_ratio_limit: Source s is excluded where log ĉ_s(x)/ĉ_1(x) exceeds this, shape (S,).
         limit: What the next query may cost.
@@ -157,7 +158,7 @@ class RobustModel:
 class RobustAcquisition(SourceAcquisition):
     """a(s, x) over some of the sources.
 
-    log{π·EI_J(x; μ⁺)·w_s(x)² + 1[s = 1]·(1 − π)·EI_1(x; min y_1)} − α·log ĉ_s(x) + log P(s, x)
+    log{π·EI_J(x; μ⁺)·w_s(x)² + 1[s = 1]·(1 − π)·EI_1(x; m_1)} − α·log ĉ_s(x) + log P(s, x)
 
     with both EI in units of y, and P the probability that the query succeeds where f_1 is
     feasible, with caution. While no location is known to be feasible, the improvement is left

@@ -1,8 +1,8 @@
 """Whether a training that has reached a rung goes on.
 
 A training that is meant for more stops where it disappoints: where it is improbable that the
-preferred source improves there on its best value. One that has got to its rung goes on beyond it
-where that is the best query there is, at its remaining cost.
+preferred source improves there on what is expected where it is best. One that has got to its rung
+goes on beyond it where that is the best query there is, at its remaining cost.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def remaining_cost(model: RobustModel, training: Training, source: int) -> float
 
 
 def probability_of_improvement(model: RobustModel, training: Training) -> float:
-    """Return P(f_1(x) < min y_1), by both models as they are trusted; 1 while there is no y_1."""
+    """Return P(f_1(x) < m_1), by both models as they are trusted; 1 while there is no m_1."""
     from scipy.special import ndtr
 
     if not np.isfinite(model.best):
