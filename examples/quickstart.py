@@ -33,6 +33,7 @@ from sklearn.datasets import load_digits
 from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 from sklearn.neural_network import MLPClassifier
+from threadpoolctl import threadpool_limits
 
 from optuna_misowild import CostBudgetCallback
 from optuna_misowild import MisoWildPruner
@@ -91,9 +92,11 @@ class Objective:
         value = math.nan
         for epoch in range(1, self.n_epochs + 1):
             start = time.perf_counter()
-            network.partial_fit(self.X, self.y, classes=np.arange(10))
-            # A bad network has a hundred times the loss of a good one: hence the logarithm.
-            value = math.log10(log_loss(self.y_valid, network.predict_proba(self.X_valid)))
+            # So small a network gains nothing from several cores, and with one all runs are equal.
+            with threadpool_limits(1):
+                network.partial_fit(self.X, self.y, classes=np.arange(10))
+                # A bad network has a hundred times the loss of a good one: hence the logarithm.
+                value = math.log10(log_loss(self.y_valid, network.predict_proba(self.X_valid)))
             self.seconds += time.perf_counter() - start
             # Without this line the cost is the trial's seconds, which are never the same twice.
             trial.set_user_attr("cost", epoch * self.cost_of_an_epoch(network))
@@ -143,6 +146,7 @@ def main() -> None:
     objective = Objective(steps[-1], every=3 if args.short else 1)
     budget = args.budget or (1.0 if args.short else BUDGET)
     optuna.logging.set_verbosity(optuna.logging.WARNING)
+    print("A value is the decimal logarithm of a loss.")
     start = time.perf_counter()
     study = search(misowild(args.seed, steps, budget), objective, budget, verbose=True)
     seconds = time.perf_counter() - start

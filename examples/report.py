@@ -41,6 +41,14 @@ def print_trial(study: optuna.Study, trial: FrozenTrial) -> None:
     )
 
 
+def best_observed(study: optuna.Study) -> FrozenTrial | None:
+    """Return the trial with the best value on the preferred source, or None."""
+    try:
+        return study.best_trial
+    except ValueError:
+        return None
+
+
 def print_summary(study: optuna.Study, *, unit: str = "s") -> None:
     """Print the recommendation, how sure the model is of it, and what each source was worth.
 
@@ -55,6 +63,10 @@ def print_summary(study: optuna.Study, *, unit: str = "s") -> None:
     else:
         print("Not evaluated on the preferred source yet")
     print(f"The model expects {best.mean:.4f} ± {best.std:.2g} there")
+    observed = best_observed(study)
+    if observed is not None and observed != best.trial:
+        why = ", by luck as far as the model can tell" if best.verified else ""
+        print(f"The best observed value is {observed.value:.4f}, of trial {observed.number}{why}")
 
     # Trials that were added from elsewhere have cost this study nothing.
     trials = [trial for trial in study.trials if "cost" in trial.user_attrs]
