@@ -31,7 +31,7 @@ class Worth:
     """What the queries of a source have shown, compared with the preferred one.
 
     Attributes:
-        n_queries: How often it has given a value.
+        n_values: How often it has given a value.
         share: Its part of what the study has cost.
         cost: Cost of a query relative to the preferred source, the geometric mean over where it
             was asked; NaN if it never was, or has cost nothing.
@@ -43,7 +43,7 @@ class Worth:
         is_dropped: Whether it is not asked again, since it is hardly cheaper.
     """
 
-    n_queries: int
+    n_values: int
     share: float
     cost: float
     correlation: float = math.nan
@@ -70,9 +70,9 @@ class Worth:
             return NOT_WORTH if self.high < self.break_even else "cannot be told"
         if self.is_dropped:
             return "dropped: hardly cheaper"
-        if self.n_queries == 0:
+        if self.n_values == 0:
             return "no value" if self.n_asked else "never asked"
-        if self.n_queries >= _FEWEST:
+        if self.n_values >= _FEWEST:
             return "too few preferred values to tell"
         both = " of both" if self.n_preferred < _FEWEST else ""
         return f"too few values{both} to tell"

@@ -108,7 +108,7 @@ def source_worth_figure(data: FigureData) -> go.Figure:
                 _TITLE,
                 _answer(data, worths),
                 f"Dashed: a query tells as much for the money as one of {preferred}. Bar: 95 % "
-                "interval. Area: number of queries",
+                "interval. Area: number of values",
             ),
             margin={"t": 110},
             xaxis={"title": f"Cost of a Query, Relative to {preferred}", "tickangle": 0, **costs},
@@ -126,7 +126,7 @@ def source_worth_figure(data: FigureData) -> go.Figure:
     _shade(figure, left)
     if is_unknown:
         figure.add_hline(y=lowest, line={"width": 1, "color": "grey"})
-    most = max(1, *(worth.n_queries for worth in worths.values()))
+    most = max(1, *(worth.n_values for worth in worths.values()))
     # Neighbours on the axis of costs have their names on different sides.
     by_cost = sorted(
         (source for source, worth in worths.items() if math.isfinite(worth.cost)),
@@ -180,13 +180,13 @@ def _point(
     data: FigureData, source: int, worth: Worth, most: int, by_cost: list[int], strip: float
 ) -> go.Scatter:
     label = data.labels[source]
-    queries = f"{worth.n_queries} {'query' if worth.n_queries == 1 else 'queries'}"
+    values = f"{worth.n_values} {'value' if worth.n_values == 1 else 'values'}"
     told = source == 0 or worth.verdict in (WORTH, NOT_WORTH)
     known = source == 0 or math.isfinite(worth.correlation)
     color = source_colors(data)[source] if known else _UNKNOWN
     spent = f", {worth.share:.0%} of the cost" if math.isfinite(worth.share) else ""
     verdict = "" if source == 0 else f"<br>   {worth.verdict}"
-    name = f"{label}: {queries}{spent}{verdict}"
+    name = f"{label}: {values}{spent}{verdict}"
     there = math.isfinite(worth.cost)
     y = worth.correlation if known else strip
     sides = ("middle left", "middle right")
@@ -207,7 +207,7 @@ def _point(
         mode="markers+text",
         marker={
             "color": color if told else "white",
-            "size": _SMALLEST + (_LARGEST - _SMALLEST) * math.sqrt(worth.n_queries / most),
+            "size": _SMALLEST + (_LARGEST - _SMALLEST) * math.sqrt(worth.n_values / most),
             "line": {"color": color, "width": 2},
             "opacity": 0.8,
         },

@@ -32,7 +32,7 @@ def test_worth_tells_a_source_that_misleads_from_one_that_helps(method: str) -> 
     assert (full.x[0], full.y[0]) == (1.0, 1.0)
     assert right.x[0] == pytest.approx(0.1, rel=0.05)
     assert right.y[0] > 0.99
-    assert right.name == "right: 10 queries, 8% of the cost<br>   worth its cost"
+    assert right.name == "right: 10 values, 8% of the cost<br>   worth its cost"
     assert right.marker.color != "white"
     assert wrong.y[0] < 0.3
     assert wrong.name.endswith("   not worth its cost")
@@ -43,7 +43,7 @@ def test_a_source_that_was_hardly_asked_is_not_taken_for_a_good_one() -> None:
     study = misleading_study(n_right=4)
     figure = plot_source_worth(study, sampler=MisoWildSampler())
     right = point(figure, "right")
-    assert right.name == "right: 4 queries, 4% of the cost<br>   too few values to tell"
+    assert right.name == "right: 4 values, 4% of the cost<br>   too few values to tell"
     assert (right.marker.color, right.error_y.visible) == ("white", False)
     # Below the axis of correlations, at a tick of its own.
     ticks = dict(zip(figure.layout.yaxis.ticktext, figure.layout.yaxis.tickvals, strict=True))
@@ -58,14 +58,14 @@ def test_a_source_that_was_hardly_asked_is_not_taken_for_a_good_one() -> None:
         *source_colors(FigureData(study)),
     }
     once = plot_source_worth(misleading_study(n_right=1), sampler=MisoWildSampler())
-    assert point(once, "right").name.startswith("right: 1 query, ")
+    assert point(once, "right").name.startswith("right: 1 value, ")
 
 
 def test_nor_is_one_where_the_preferred_source_was_hardly_asked() -> None:
     few = [("full", 0.2 * i, 0.2 * i, 1.0) for i in range(4)]
     study = told([*few, *(("half", 0.1 * i, 0.1 * i, 0.1) for i in range(10))])
     half = point(plot_source_worth(study, sampler=MisoWildSampler()), "half")
-    assert half.name == "half: 10 queries, 20% of the cost<br>   too few preferred values to tell"
+    assert half.name == "half: 10 values, 20% of the cost<br>   too few preferred values to tell"
     assert half.y[0] < -0.1
 
 
@@ -89,7 +89,7 @@ def test_a_relative_cost_is_the_geometric_mean_over_where_the_source_was_asked()
     half = point(figure, "half")
     assert half.x[0] == pytest.approx(10.0**-2.0, rel=0.1)
     assert f"relative cost: {half.x[0]:.3g}<br>correlation: 1.000" in half.hovertemplate
-    assert half.name.startswith("half: 6 queries, 2% of the cost")
+    assert half.name.startswith("half: 6 values, 2% of the cost")
     low, high = figure.layout.xaxis.range
     assert low < math.log10(half.x[0]) < 0.0 < high
 
@@ -136,7 +136,7 @@ def test_many_sources_have_room_in_the_legend() -> None:
     figure = plot_source_worth(study)
     assert figure.layout.height == 180 + 36 * 9  # Two lines each.
     assert (
-        point(figure, "s8").name == "s8: 1 query<br>   too few values of both to tell"
+        point(figure, "s8").name == "s8: 1 value<br>   too few values of both to tell"
     )  # Nothing was paid.
 
 
@@ -165,12 +165,12 @@ def test_no_source_vouches_for_itself(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_source_that_was_never_asked() -> None:
     study = misleading_study(n_right=0)
     right = point(plot_source_worth(study, sampler=MisoWildSampler()), "right")
-    assert right.name == "right: 0 queries, 0% of the cost<br>   never asked"
+    assert right.name == "right: 0 values, 0% of the cost<br>   never asked"
     assert right.x == (None,)
 
 
 @pytest.mark.parametrize(
-    "n_queries, n_preferred, n_asked, is_dropped, verdict",
+    "n_values, n_preferred, n_asked, is_dropped, verdict",
     [
         (4, 5, 4, False, "too few values to tell"),
         (5, 4, 5, False, "too few preferred values to tell"),
@@ -182,10 +182,10 @@ def test_a_source_that_was_never_asked() -> None:
     ],
 )
 def test_without_a_verdict_it_is_said_why(
-    n_queries: int, n_preferred: int, n_asked: int, is_dropped: bool, verdict: str
+    n_values: int, n_preferred: int, n_asked: int, is_dropped: bool, verdict: str
 ) -> None:
     worth = Worth(
-        n_queries, 0.1, 0.25, n_asked=n_asked, n_preferred=n_preferred, is_dropped=is_dropped
+        n_values, 0.1, 0.25, n_asked=n_asked, n_preferred=n_preferred, is_dropped=is_dropped
     )
     assert worth.verdict == verdict
 
@@ -243,7 +243,7 @@ def test_a_source_that_was_paid_elsewhere_is_worth_what_it_tells(
     assert source_verdicts(study, sampler=sampler) == {"half": verdict, "tenth": "never asked"}
     half = point(plot_source_worth(study, sampler=sampler), "half")
     assert half.x == (None,)
-    assert half.name == f"half: 10 queries, 0% of the cost<br>   {verdict}"
+    assert half.name == f"half: 10 values, 0% of the cost<br>   {verdict}"
 
 
 def test_what_the_models_do_not_know_is_no_agreement() -> None:
