@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 import math
 from typing import TYPE_CHECKING
 
@@ -34,6 +35,9 @@ _TOP = 1.05
 _CORRELATIONS = (-1, -0.5, 0, 0.25, 0.5, 0.75, 1)
 _SMALLEST, _LARGEST = 9.0, 36.0  # Of the points, in pixels.
 _UNKNOWN = "#999999"
+# Where names stand, and which part of the axis of costs a name may need.
+_LEFT, _RIGHT = "middle left", "middle right"
+_CROWDED = 0.15
 # In pixels: the two lines of a source in the legend, and what plotly has without a height.
 _LEGEND_LINES, _PLOT_HEIGHT, _MARGINS = 36, 270, 180
 
@@ -127,13 +131,9 @@ def source_worth_figure(data: FigureData) -> go.Figure:
     if is_unknown:
         figure.add_hline(y=lowest, line={"width": 1, "color": "grey"})
     most = max(1, *(worth.n_values for worth in worths.values()))
-    # Neighbours on the axis of costs have their names on different sides.
-    by_cost = sorted(
-        (source for source, worth in worths.items() if math.isfinite(worth.cost)),
-        key=lambda source: worths[source].cost,
-    )
+    sides = _sides(worths, *costs["range"])
     for source, worth in worths.items():
-        figure.add_trace(_point(data, source, worth, most, by_cost, strip))
+        figure.add_trace(_point(data, source, worth, most, sides.get(source, _LEFT), strip))
     return figure
 
 
@@ -176,8 +176,24 @@ def _shade(figure: go.Figure, left: float) -> None:
     figure.add_traces([trace.update(hoverinfo="skip", showlegend=False) for trace in (area, line)])
 
 
+def _sides(worths: Mapping[int, Worth], begin: float, end: float) -> dict[int, str]:
+    """Return of which sources the names stand on the right of their points; the others' do not.
+
+    To the right of the preferred source is the legend, so names stand on the left. Of two sources
+    that cost nearly the same, the more expensive one has its name on the right.
+    """
+    places = {s: math.log10(w.cost) for s, w in worths.items() if 0.0 < w.cost < math.inf}
+    sides: dict[int, str] = {}
+    by_cost = sorted(places, key=places.__getitem__)
+    for cheaper, source in pairwise(by_cost):
+        is_crowded = places[source] - places[cheaper] < _CROWDED * (end - begin)
+        if source > 0 and is_crowded and cheaper not in sides:
+            sides[source] = _RIGHT
+    return sides
+
+
 def _point(
-    data: FigureData, source: int, worth: Worth, most: int, by_cost: list[int], strip: float
+    data: FigureData, source: int, worth: Worth, most: int, side: str, strip: float
 ) -> go.Scatter:
     label = data.labels[source]
     values = f"{worth.n_values} {'value' if worth.n_values == 1 else 'values'}"
@@ -189,9 +205,6 @@ def _point(
     name = f"{label}: {values}{spent}{verdict}"
     there = math.isfinite(worth.cost)
     y = worth.correlation if known else strip
-    sides = ("middle left", "middle right")
-    # To the right of the preferred source is the legend.
-    side = sides[by_cost.index(source) % 2] if there and source > 0 else sides[0]
     return go.Scatter(
         x=[worth.cost if there else None],
         y=[y],
