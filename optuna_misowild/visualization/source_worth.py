@@ -37,7 +37,7 @@ _SMALLEST, _LARGEST = 9.0, 36.0  # Of the points, in pixels.
 _UNKNOWN = "#999999"
 # Where names stand, and which part of the axis of costs a name may need.
 _LEFT, _RIGHT = "middle left", "middle right"
-_CROWDED = 0.15
+_CROWDED = 0.1
 # In pixels: the two lines of a source in the legend, and what plotly has without a height.
 _LEGEND_LINES, _PLOT_HEIGHT, _MARGINS = 36, 270, 180
 
@@ -180,13 +180,15 @@ def _sides(worths: Mapping[int, Worth], begin: float, end: float) -> dict[int, s
     """Return of which sources the names stand on the right of their points; the others' do not.
 
     To the right of the preferred source is the legend, so names stand on the left. Of two sources
-    that cost nearly the same, the more expensive one has its name on the right.
+    that cost nearly the same, and stand on the same side of the axis, the more expensive one has
+    its name on the right.
     """
     places = {s: math.log10(w.cost) for s, w in worths.items() if 0.0 < w.cost < math.inf}
     sides: dict[int, str] = {}
-    by_cost = sorted(places, key=places.__getitem__)
+    # Those without a correlation stand below the axis.
+    by_cost = sorted(places, key=lambda s: (math.isfinite(worths[s].correlation), places[s]))
     for cheaper, source in pairwise(by_cost):
-        is_crowded = places[source] - places[cheaper] < _CROWDED * (end - begin)
+        is_crowded = 0.0 <= places[source] - places[cheaper] < _CROWDED * (end - begin)
         if source > 0 and is_crowded and cheaper not in sides:
             sides[source] = _RIGHT
     return sides
