@@ -86,6 +86,8 @@ class MethodSampler(BaseSampler):
         seed: Seed of the suggestions, or None.
     """
 
+    means_rungs = True  # By which is known that a study is not only looked at.
+
     def __init__(
         self,
         *,

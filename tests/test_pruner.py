@@ -26,6 +26,7 @@ from optuna_misowild import recommend
 from optuna_misowild.study.attributes import RUNG_KEY
 from optuna_misowild.study.steps import recorded_rungs
 from optuna_misowild.study.steps import visit_of
+from optuna_misowild.study_sampler import view_of
 
 
 def run_by(study: optuna.Study) -> list[optuna.trial.FrozenTrial]:
@@ -379,3 +380,14 @@ def test_many_trainings_that_report_nan_are_said(caplog: pytest.LogCaptureFixtur
     assert "reported NaN" not in warnings_of(caplog)
     study.optimize(diverges, n_trials=2)
     assert warnings_of(caplog).count("6 of the last 6 trials have failed or reported NaN") == 1
+
+
+def test_a_study_that_is_only_looked_at_stops_as_it_did(finished: optuna.Study) -> None:
+    """It has Optuna's sampler and pruner, which mean nothing."""
+    looked_at = optuna.load_study(study_name=finished.study_name, storage=finished._storage)
+    assert not isinstance(looked_at.pruner, MisoWildPruner)
+    assert view_of(looked_at, None)[1].sources.queryable == (0, 1, 2)
+    running = optuna.load_study(
+        study_name=finished.study_name, storage=finished._storage, sampler=finished.sampler
+    )
+    assert view_of(running, None)[1].sources.queryable == (0,)

@@ -164,7 +164,9 @@ class StudyView:
         """The sources, as far as any trial has named them."""
         latest = latest_distribution(self.settings.source, self.trials)
         return self.settings.sources(
-            self.source_distribution or latest, self.trials, stops=stops_at_rungs(self.study)
+            self.source_distribution or latest,
+            self.trials,
+            stops=stops_at_rungs(self.study, self.trials),
         )
 
     @cached_property

@@ -197,9 +197,17 @@ def offset_of(reported: Sequence[int] | dict[int, float]) -> int:
     return 1 if min(reported) == 0 else 0
 
 
-def stops_at_rungs(study: Study) -> bool:
-    """Whether the study's pruner stops a training at the rung that it is meant for."""
-    return bool(getattr(study.pruner, "stops_at_rungs", False))
+def stops_at_rungs(study: Study, trials: Sequence[FrozenTrial]) -> bool:
+    """Whether trainings stop at the rungs that they are meant for, by the study's pruner.
+
+    A study that is loaded to be looked at has Optuna's sampler and pruner; there its trials tell.
+    """
+    if getattr(study.pruner, "stops_at_rungs", False):
+        return True
+    if getattr(optuna_private.unwrapped(study.sampler), "means_rungs", False):
+        return False
+    records = (recorded_rungs(trial) for trial in trials)
+    return any(record is not None and record[0] < max(record) for record in records)
 
 
 # The rung that a trial is meant for.
