@@ -95,27 +95,33 @@ def resumed(
     is_chosen = proposal.model is not None and math.isfinite(proposal.value)
     if not hasattr(method, "resume") or not is_chosen:
         return proposal, None
-    seen, best, earlier = view.observations, proposal, None
+    seen = view.observations
     rows = {int(n): i for i, n in enumerate(seen.trial) if seen.has_value[i]}
+    earlier, trainings = [], []
     for trial in stopped_trainings(view.trials):
         row = rows.get(trial.number)
         if row is None or not all(name in trial.params for name in names):
             continue
         reached = ended_on(trial, view.sources, is_complete=False)
-        training = Training(
-            trial=trial.number,
-            x=seen.X[row],
-            reached=reached,
-            meant=reached,
-            further=tuple(s for s in allowed if steps[s] > steps[reached]),
-            paid=_paid(view, trial),
-            other=best.value,
+        earlier.append(trial)
+        trainings.append(
+            Training(
+                trial=trial.number,
+                x=seen.X[row],
+                reached=reached,
+                meant=reached,
+                further=tuple(s for s in allowed if steps[s] > steps[reached]),
+                paid=_paid(view, trial),
+                other=proposal.value,
+            )
         )
-        verdict = method.resume(proposal.model, training)
-        if verdict.goes_on_to is not None:
-            earlier = trial
-            best = replace(proposal, source=verdict.goes_on_to, x=training.x, value=verdict.index)
-    return best, earlier
+    verdicts = method.resume(proposal.model, trainings)
+    better = [i for i, verdict in enumerate(verdicts) if verdict.goes_on_to is not None]
+    if not better:
+        return proposal, None
+    best = max(better, key=lambda i: verdicts[i].index)
+    source, index = verdicts[best].goes_on_to, verdicts[best].index
+    return replace(proposal, source=source, x=trainings[best].x, value=index), earlier[best]
 
 
 def write_beginning(

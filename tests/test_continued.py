@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from curve_studies import PLACES
@@ -65,12 +66,14 @@ def finished() -> optuna.Study:
         )
     )
 
-    def resume(self: RobustMethod, model: Any, training: Training) -> Verdict:
-        trained = training.trial == len(PLACES)
-        if trained:
-            assert (training.reached, training.further) == (1, (0,))
-            assert training.paid == pytest.approx(7.8)
-        return Verdict(0, training.other + 1.0) if trained else Verdict(None)
+    def resume(self: RobustMethod, model: Any, trainings: Sequence[Training]) -> list[Verdict]:
+        verdicts = [Verdict(None)] * len(trainings)
+        for i, training in enumerate(trainings):
+            if training.trial == len(PLACES):
+                assert (training.reached, training.further) == (1, (0,))
+                assert training.paid == pytest.approx(7.8)
+                verdicts[i] = Verdict(0, training.other + 1.0)
+        return verdicts
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(RobustMethod, "resume", resume)

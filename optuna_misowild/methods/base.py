@@ -326,11 +326,11 @@ class Judge(Protocol):
         """
         ...
 
-    def resume(self, model: Any, training: Training) -> Verdict:
-        """Return whether a training that was stopped is a better query than all others.
+    def resume(self, model: Any, trainings: Sequence[Training]) -> list[Verdict]:
+        """Return which of the trainings that were stopped are better queries than all others.
 
         Args:
-            model: The models of a proposal, which know the training.
-            training: The training.
+            model: The models of a proposal, which know the trainings.
+            trainings: The trainings.
         """
         ...

@@ -16,9 +16,9 @@ from optuna_misowild.methods.base import Observations
 from optuna_misowild.methods.base import Training
 from optuna_misowild.methods.base import Verdict
 from optuna_misowild.methods.robust.model import RobustModel
-from optuna_misowild.methods.robust.training import index_of_going_on
+from optuna_misowild.methods.robust.training import indices_of_going_on
 from optuna_misowild.methods.robust.training import probability_of_improvement
-from optuna_misowild.methods.robust.training import remaining_cost
+from optuna_misowild.methods.robust.training import remaining_costs
 
 
 STEPS = np.array([18.0, 6.0, 2.0])
@@ -111,9 +111,9 @@ def test_what_cannot_be_paid_does_not_go_on(
 
 def test_a_training_that_was_stopped_is_resumed_where_that_is_the_best_query() -> None:
     now = METHOD.fit(seen(0.3, 2, 2), LINE)
-    index = METHOD.resume(now, training(0.3, 2, 2)).index
-    assert METHOD.resume(now, training(0.3, 2, 2, other=index - 0.1)).goes_on_to is not None
-    assert METHOD.resume(now, training(0.3, 2, 2, other=index + 0.1)).goes_on_to is None
+    index = METHOD.resume(now, [training(0.3, 2, 2)])[0].index
+    assert METHOD.resume(now, [training(0.3, 2, 2, other=index - 0.1)])[0].goes_on_to is not None
+    assert METHOD.resume(now, [training(0.3, 2, 2, other=index + 0.1)])[0].goes_on_to is None
 
 
 def test_what_an_earlier_trial_has_paid_is_not_spent_twice() -> None:
@@ -124,19 +124,19 @@ def test_what_an_earlier_trial_has_paid_is_not_spent_twice() -> None:
 
 
 def test_the_rest_of_a_training_costs_the_difference() -> None:
-    assert remaining_cost(model(), training(0.3, 2, 0), 0) == pytest.approx(16.0, rel=0.05)
-    assert remaining_cost(model(), training(0.3, 1, 0), 0) == pytest.approx(12.0, rel=0.05)
+    assert remaining_costs(model(), [training(0.3, 2, 0)], 0)[0] == pytest.approx(16.0, rel=0.05)
+    assert remaining_costs(model(), [training(0.3, 1, 0)], 0)[0] == pytest.approx(12.0, rel=0.05)
     # One that has been twice as expensive so far will be so.
     twice = training(0.3, 2, 0, paid=4.0)
-    assert remaining_cost(model(), twice, 0) == pytest.approx(32.0, rel=0.05)
+    assert remaining_costs(model(), [twice], 0)[0] == pytest.approx(32.0, rel=0.05)
     unknown = training(0.3, 2, 0, paid=np.nan)
-    assert remaining_cost(model(), unknown, 0) == pytest.approx(16.0, rel=0.05)
+    assert remaining_costs(model(), [unknown], 0)[0] == pytest.approx(16.0, rel=0.05)
 
 
 def test_the_index_is_the_acquisition_at_the_remaining_cost() -> None:
     at = training(0.3, 1, 1)
     whole = model().acquisition(at.x[None], 0)[0]
-    rest = index_of_going_on(model(), at, 0, 12.0)
+    rest = indices_of_going_on(model(), [at], 0, np.array([12.0]))[0]
     assert rest == pytest.approx(whole + model().alpha * np.log(18.0 / 12.0), abs=0.05)
 
 

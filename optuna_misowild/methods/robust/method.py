@@ -338,9 +338,9 @@ class RobustMethod(Policy):
         updated = self._fit(seen, domain, like=model, training=training.trial)
         return judge(updated, training, min_probability=self.min_probability)
 
-    def resume(self, model: RobustModel, training: Training) -> Verdict:
-        """Return whether a training that was stopped is a better query than all others."""
-        return beyond(model, training)
+    def resume(self, model: RobustModel, trainings: Sequence[Training]) -> list[Verdict]:
+        """Return which of the trainings that were stopped are better queries than all others."""
+        return beyond(model, trainings)
 
     def recommend(self, observations: Observations, domain: Domain) -> Incumbent | None:
         """Return the feasible evaluation of the preferred source that promises most, if any.

@@ -18,6 +18,10 @@ from optuna_misowild.methods.spending import SpendingLimit
 
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
     from optuna_misowild.methods.base import Training
     from optuna_misowild.methods.robust.model import RobustModel
 
@@ -37,45 +41,61 @@ def judge(model: RobustModel, training: Training, *, min_probability: float) -> 
         min_probability: Where an improvement is less probable, it stops before its rung.
     """
     if training.reached == training.meant:
-        return beyond(model, training)
+        return beyond(model, [training])[0]
     may_improve = probability_of_improvement(model, training) >= min_probability
-    is_payable = remaining_cost(model, training, training.meant) <= model.limit.cost
+    is_payable = remaining_costs(model, [training], training.meant)[0] <= model.limit.cost
     return Verdict(training.meant if may_improve and is_payable else None)
 
 
-def beyond(model: RobustModel, training: Training) -> Verdict:
-    """Return the rung beyond its own up to which a training goes on, if to any."""
-    best = Verdict(None)
-    for source in training.further:
-        cost = remaining_cost(model, training, source)
-        if cost > model.limit.cost:
-            continue
-        index = index_of_going_on(model, training, source, cost)
-        if np.isnan(best.index) or index > best.index:
-            best = Verdict(source, index)
-    # NaN, where no other query is known: then nothing tells that this one is better.
-    return best if best.index > training.other else Verdict(None, best.index)
+def beyond(model: RobustModel, trainings: Sequence[Training]) -> list[Verdict]:
+    """Return of each training the rung beyond its own up to which it goes on, if to any."""
+    best = [Verdict(None)] * len(trainings)
+    for source in sorted({s for training in trainings for s in training.further}):
+        which = [i for i, training in enumerate(trainings) if source in training.further]
+        going = [trainings[i] for i in which]
+        costs = remaining_costs(model, going, source)
+        indices = indices_of_going_on(model, going, source, costs)
+        for i, cost, index in zip(which, costs, indices, strict=True):
+            if cost <= model.limit.cost and not index <= best[i].index:
+                best[i] = Verdict(source, float(index))
+    return [
+        # NaN, where no other query is known: then nothing tells that this one is better.
+        verdict if verdict.index > training.other else Verdict(None, verdict.index)
+        for verdict, training in zip(best, trainings, strict=True)
+    ]
 
 
-def index_of_going_on(model: RobustModel, training: Training, source: int, cost: float) -> float:
-    """Return the acquisition of a source where the training is, at the cost of the rest of it."""
+def indices_of_going_on(
+    model: RobustModel, trainings: Sequence[Training], source: int, costs: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the acquisition of a source where trainings are, at the costs of their rests."""
+    X = _locations(trainings)
     # What can be paid is a question of the rest, not of the whole.
     unlimited = replace(model, limit=SpendingLimit(np.inf))
-    acquisition = RobustAcquisition(unlimited, (source,))
-    value = acquisition.values(training.x[None], [source])[0, 0]
-    whole = model.cost.gp.means(training.x[None], [source])[0][0, 0]
-    return float(value + model.alpha * (whole - np.log(cost)))
+    values = RobustAcquisition(unlimited, (source,)).values(X, [source])[:, 0]
+    wholes = model.cost.gp.means(X, [source])[0][:, 0]
+    indices: NDArray[np.float64] = values + model.alpha * (wholes - np.log(costs))
+    return indices
 
 
-def remaining_cost(model: RobustModel, training: Training, source: int) -> float:
+def remaining_costs(
+    model: RobustModel, trainings: Sequence[Training], source: int
+) -> NDArray[np.float64]:
     """Return what it costs to go on to a source: (ĉ_s(x)/ĉ_r(x) − 1)·c, from r at the cost c.
 
-    The model tells the ratio of the costs of two rungs; how expensive the training is, it tells
+    The model tells the ratio of the costs of two rungs; how expensive a training is, it tells
     itself. While its cost is not known, that is ĉ_r(x).
     """
-    here, there = model.cost.gp.means(training.x[None], [training.reached, source])[0][0]
-    paid = training.paid if training.paid > 0.0 else float(np.exp(here))
-    return paid * max(float(np.expm1(there - here)), _LEAST_REST)
+    log_costs = model.cost.gp.means(_locations(trainings), range(model.joint.n_sources))[0]
+    here = log_costs[np.arange(len(trainings)), [training.reached for training in trainings]]
+    paid = np.array([training.paid for training in trainings])
+    rest = np.maximum(np.expm1(log_costs[:, source] - here), _LEAST_REST)
+    costs: NDArray[np.float64] = np.where(paid > 0.0, paid, np.exp(here)) * rest
+    return costs
+
+
+def _locations(trainings: Sequence[Training]) -> NDArray[np.float64]:
+    return np.stack([training.x for training in trainings])
 
 
 def probability_of_improvement(model: RobustModel, training: Training) -> float:
