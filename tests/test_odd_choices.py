@@ -92,7 +92,7 @@ def test_lists_may_be_named_and_enqueued(tmp_path: Path) -> None:
     assert study.best_params["source"] == [16]
     assert all(t.params["source"] != [4] for t in study.trials)
     loaded = optuna.load_study(study_name="s", storage=storage)
-    assert recommend(loaded).source == [16]
+    assert recommend(loaded).to_enqueue()["source"] == [16]
     mean, _ = (
         MisoWildSampler(preferred_source=[16])
         .model(loaded)
