@@ -94,7 +94,8 @@ def cheapest_cost(observations: Observations, cost: LogCost) -> float:
     """Return the lowest predicted cost of any queryable source where one has been queried."""
     if not len(observations):
         return 0.0
-    log_cost, _ = cost.gp.means(observations.X, observations.queryable)
+    places = np.unique(observations.X, axis=0)  # A training has a row for each of its rungs.
+    log_cost, _ = cost.gp.means(places, observations.queryable)
     return float(np.exp(log_cost.min()))
 
 

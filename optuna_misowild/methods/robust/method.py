@@ -193,7 +193,9 @@ class RobustMethod(Policy):
             feasibility = fit_feasibility(
                 observations, domain, n_initial=self.n_offsets, restart_every=self.restart_every
             )
-        mean = joint.predict_mean(X[valued])
+        # A training has a row for each of its rungs.
+        places, place = np.unique(X[valued], axis=0, return_inverse=True)
+        mean = joint.predict_mean(places)[place.reshape(-1)]
         candidates = self._candidate_rows(observations, domain, feasibility)[valued]
         is_seeking = feasibility is not None and not candidates.any()
         worth = -log_probability(feasibility, X[valued], 0) if is_seeking else mean
