@@ -46,25 +46,31 @@ def resumed(trial: optuna.Trial) -> float:
     return value
 
 
-@pytest.fixture(scope="module")
-def finished() -> optuna.Study:
-    """With one training that was stopped, and promises more than anything else."""
-    study = study_of(sampler=sampler())
-    params = {"x": 0.3, "y": 0.6}
+def add_stopped(study: optuna.Study, x: float) -> None:
+    """Add a training that was stopped after six epochs."""
+    params = {"x": x, "y": 0.6}
+    cost = 1.0 + x
     study.add_trial(
         optuna.create_trial(
             state=TrialState.PRUNED,
             params=params,
             distributions=study.trials[0].distributions,
             intermediate_values={epoch: value_of(params, epoch) for epoch in range(1, 7)},
-            user_attrs={"cost": 6 * 1.3},
+            user_attrs={"cost": 6 * cost},
             system_attrs={
                 RUNG_KEY: [6, *STEPS],
-                f"{RUNG_KEY}:2": [2 * 1.3, False, False, None, None],
-                f"{RUNG_KEY}:6": [6 * 1.3, False, True, None, None],
+                f"{RUNG_KEY}:2": [2 * cost, False, False, None, None],
+                f"{RUNG_KEY}:6": [6 * cost, False, True, None, None],
             },
         )
     )
+
+
+@pytest.fixture(scope="module")
+def finished() -> optuna.Study:
+    """With one training that was stopped, and promises more than anything else."""
+    study = study_of(sampler=sampler())
+    add_stopped(study, 0.3)
 
     def resume(self: RobustMethod, model: Any, trainings: Sequence[Training]) -> list[Verdict]:
         verdicts = [Verdict(None)] * len(trainings)
@@ -89,6 +95,26 @@ def test_a_training_that_promises_most_for_its_rest_goes_on(finished: optuna.Stu
     assert first.state == TrialState.COMPLETE
     # Once it has gone on, no other goes on from it.
     assert CONTINUED_KEY not in finished.trials[-1].system_attrs
+
+
+def test_of_several_that_promise_more_the_best_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    study = study_of(sampler=sampler())
+    for x in (0.3, 0.5, 0.7):
+        add_stopped(study, x)
+    gains = {0.3: 1.0, 0.5: 3.0, 0.7: 2.0}
+
+    def resume(self: RobustMethod, model: Any, trainings: Sequence[Training]) -> list[Verdict]:
+        of_x = {round(float(t.x[0]), 6): t for t in trainings}
+        assert set(gains) <= set(of_x)
+        return [
+            Verdict(0, t.other + gains[x]) if x in gains else Verdict(None)
+            for x, t in of_x.items()
+        ]
+
+    monkeypatch.setattr(RobustMethod, "resume", resume)
+    study.optimize(resumed, n_trials=1)
+    assert study.trials[-1].system_attrs[CONTINUED_KEY][0] == len(PLACES) + 1
+    assert study.trials[-1].params == {"x": 0.5, "y": 0.6}
 
 
 def test_only_the_rest_is_paid_and_the_models_know_the_whole(finished: optuna.Study) -> None:

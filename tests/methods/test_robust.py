@@ -67,6 +67,15 @@ def test_the_best_of_few_values_gives_way_to_what_another_source_has_shown(n_fir
     assert incumbent.mean == pytest.approx((x[incumbent.index] - 0.6) ** 2, abs=0.02)
 
 
+def test_the_best_of_few_values_stays_where_nothing_is_expected_to_be_better() -> None:
+    x = np.append([0.6, 0.1, 0.9], np.linspace(0.0, 1.0, 20))
+    source = np.repeat([0, 1], [3, 20])
+    y = (x - 0.6) ** 2 + 0.1 * source
+    incumbent = METHOD.recommend(observe(x[:, None], source, y), LINE)
+    assert incumbent is not None
+    assert (incumbent.index, incumbent.verified) == (0, True)
+
+
 def test_without_a_value_of_the_preferred_source_x_plus_is_recommended() -> None:
     observations = observe([[0.1], [0.4], [0.9]], [1, 1, 1], [1.0, 0.0, 1.0], n_sources=2)
     incumbent = METHOD.recommend(observations, LINE)
