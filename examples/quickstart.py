@@ -92,11 +92,9 @@ class Objective:
         value = math.nan
         for epoch in range(1, self.n_epochs + 1):
             start = time.perf_counter()
-            # So small a network gains nothing from several cores, and with one all runs are equal.
-            with threadpool_limits(1):
-                network.partial_fit(self.X, self.y, classes=np.arange(10))
-                # A bad network has a hundred times the loss of a good one: hence the logarithm.
-                value = math.log10(log_loss(self.y_valid, network.predict_proba(self.X_valid)))
+            network.partial_fit(self.X, self.y, classes=np.arange(10))
+            # A bad network has a hundred times the loss of a good one: hence the logarithm.
+            value = math.log10(log_loss(self.y_valid, network.predict_proba(self.X_valid)))
             self.seconds += time.perf_counter() - start
             # Without this line the cost is the trial's seconds, which are never the same twice.
             trial.set_user_attr("cost", epoch * self.cost_of_an_epoch(network))
@@ -121,7 +119,9 @@ def search(
     study = optuna.create_study(study_name="digits", sampler=sampler, pruner=pruner)
     callbacks: list[Callable[[optuna.Study, optuna.trial.FrozenTrial], None]]
     callbacks = [CostBudgetCallback(budget), *([print_trial] if verbose else [])]
-    study.optimize(objective, callbacks=callbacks)
+    # So small a network gains nothing from several cores, and with one all runs are equal.
+    with threadpool_limits(1):
+        study.optimize(objective, callbacks=callbacks)
     return study
 
 

@@ -332,9 +332,11 @@ class MethodSampler(BaseSampler):
         needed = np.isin(observations.source, (0,) if 0 in allowed else allowed)
         if (needed & observations.has_value).any():
             return None
-        if (needed & observations.pending).any() and self._method.models_other_sources:
-            if observations.has_value.sum() >= view.n_rows:
-                return None
+        is_enough = self._method.models_other_sources and (
+            observations.has_value.sum() >= view.n_rows
+        )
+        if is_enough and (needed & observations.pending).any():
+            return None
         # Nothing to build a model on, and nothing left to do until there is: one more location
         # of the (preferred) source.
         taken = observations.design_row[observations.source == allowed[0]]

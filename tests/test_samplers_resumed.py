@@ -58,7 +58,6 @@ def test_a_study_whose_sources_shared_the_latin_hypercube_goes_on(tmp_path: Path
         """The initial design of version 0.1.0."""
 
         nested_design = True
-        models_other_sources = False
 
     kept = storage("journal", tmp_path)
     study_of(MisoWildSampler(method=Nested(), seed=5), storage=kept, study_name="s", n_trials=5)

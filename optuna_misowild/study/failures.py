@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from optuna.trial import TrialState
-
 from optuna_misowild.study.attributes import is_imported
 from optuna_misowild.study.readings import has_diverged
+from optuna_misowild.study.readings import has_failed
 
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ def many_failed(trial: FrozenTrial, trials: Sequence[FrozenTrial], source: str) 
         if other.state.is_finished() and other.number != trial.number and not is_imported(other)
     ]
     last = [*ended[1 - _LAST :], trial]
-    failed = [trial, *(other for other in last[:-1] if _has_failed(other))]
+    failed = [trial, *(other for other in last[:-1] if has_failed(other, other.state))]
     if 2 * len(failed) <= _LAST:
         return None
     counts = Counter(repr(t.params[source]) for t in failed if source in t.params)
@@ -47,9 +46,3 @@ def many_failed(trial: FrozenTrial, trials: Sequence[FrozenTrial], source: str) 
         "are is to be mended first. Where only some parameters fail, the sampler learns to avoid "
         "them, and a search space without them would save these trials."
     )
-
-
-def _has_failed(trial: FrozenTrial) -> bool:
-    if trial.state == TrialState.PRUNED:
-        return has_diverged(trial)
-    return bool(trial.state == TrialState.FAIL)

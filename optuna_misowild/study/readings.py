@@ -50,6 +50,11 @@ def has_diverged(trial: FrozenTrial) -> bool:
     return bool(reports) and math.isnan(reports[max(reports)])
 
 
+def has_failed(trial: FrozenTrial, state: TrialState) -> bool:
+    """Whether a trial that ends in a state has failed, or was pruned as it had diverged."""
+    return bool(state == TrialState.FAIL or (state == TrialState.PRUNED and has_diverged(trial)))
+
+
 def reached(trial: FrozenTrial, sources: Sources) -> dict[int, tuple[int, float]]:
     """Return the step and the value at which a trial has reached each of the sources.
 
@@ -149,9 +154,8 @@ def readings_of(
     elif not math.isnan(value):
         last = Reading(query, value, cost_at(query))
     else:
-        has_failed = trial.state == TrialState.FAIL
-        has_failed |= trial.state == TrialState.PRUNED and has_diverged(trial)
-        last = Reading(query, math.nan, cost if is_full else math.nan, failed=has_failed)
+        failed = has_failed(trial, trial.state)
+        last = Reading(query, math.nan, cost if is_full else math.nan, failed=failed)
     limit = sources.steps[query]
     passed = sorted((sources.steps[s], s) for s in values if sources.steps[s] < limit)
     return [

@@ -25,7 +25,7 @@ from optuna_misowild.study.costs import malformed_cost
 from optuna_misowild.study.costs import recorded_cost_attr
 from optuna_misowild.study.failures import many_failed
 from optuna_misowild.study.memory import PerStudy
-from optuna_misowild.study.readings import has_diverged
+from optuna_misowild.study.readings import has_failed
 from optuna_misowild.study.snapshot import Settings
 from optuna_misowild.study.source_parameter import FIRST
 from optuna_misowild.study.source_parameter import latest_distribution
@@ -118,7 +118,7 @@ class Warnings:
             self._many_pruned(study, trial)
             self._pruned_without_cost(study, trial)
             self._pruned_by_default(study, trial)
-        if state == TrialState.FAIL or (state == TrialState.PRUNED and has_diverged(trial)):
+        if has_failed(trial, state):
             self._many_failed(study, trial)
 
     def _say(self, study: Study, topic: Hashable, text: str) -> None:

@@ -35,9 +35,7 @@ _TOP = 1.05
 _CORRELATIONS = (-1, -0.5, 0, 0.25, 0.5, 0.75, 1)
 _SMALLEST, _LARGEST = 9.0, 36.0  # Of the points, in pixels.
 _UNKNOWN = "#999999"
-# Where names stand, and which part of the axis of costs a name may need.
-_LEFT, _RIGHT = "middle left", "middle right"
-_CROWDED = 0.1
+_CROWDED = 0.1  # Which part of the axis of costs a name may need.
 # In pixels: the two lines of a source in the legend, and what plotly has without a height.
 _LEGEND_LINES, _PLOT_HEIGHT, _MARGINS = 36, 270, 180
 
@@ -131,9 +129,9 @@ def source_worth_figure(data: FigureData) -> go.Figure:
     if is_unknown:
         figure.add_hline(y=lowest, line={"width": 1, "color": "grey"})
     most = max(1, *(worth.n_values for worth in worths.values()))
-    sides = _sides(worths, *costs["range"])
+    on_the_right = _on_the_right(worths, *costs["range"])
     for source, worth in worths.items():
-        figure.add_trace(_point(data, source, worth, most, sides.get(source, _LEFT), strip))
+        figure.add_trace(_point(data, source, worth, most, source in on_the_right, strip))
     return figure
 
 
@@ -176,26 +174,26 @@ def _shade(figure: go.Figure, left: float) -> None:
     figure.add_traces([trace.update(hoverinfo="skip", showlegend=False) for trace in (area, line)])
 
 
-def _sides(worths: Mapping[int, Worth], begin: float, end: float) -> dict[int, str]:
-    """Return of which sources the names stand on the right of their points; the others' do not.
+def _on_the_right(worths: Mapping[int, Worth], begin: float, end: float) -> set[int]:
+    """Return the sources whose names stand on the right of their points.
 
-    To the right of the preferred source is the legend, so names stand on the left. Of two sources
-    that cost nearly the same, and stand on the same side of the axis, the more expensive one has
-    its name on the right.
+    To the right of the preferred source is the legend, so names stand on the left. Of
+    two sources that cost nearly the same, and both have a correlation or none, the more expensive
+    one has its name on the right.
     """
     places = {s: math.log10(w.cost) for s, w in worths.items() if 0.0 < w.cost < math.inf}
-    sides: dict[int, str] = {}
-    # Those without a correlation stand below the axis.
-    by_cost = sorted(places, key=lambda s: (math.isfinite(worths[s].correlation), places[s]))
-    for cheaper, source in pairwise(by_cost):
-        is_crowded = 0.0 <= places[source] - places[cheaper] < _CROWDED * (end - begin)
-        if source > 0 and is_crowded and cheaper not in sides:
-            sides[source] = _RIGHT
-    return sides
+    result: set[int] = set()
+    for is_known in (False, True):  # Those without a correlation stand below the axis.
+        own = [s for s in places if math.isfinite(worths[s].correlation) == is_known]
+        for cheaper, source in pairwise(sorted(own, key=places.__getitem__)):
+            is_crowded = places[source] - places[cheaper] < _CROWDED * (end - begin)
+            if source > 0 and is_crowded and cheaper not in result:
+                result.add(source)
+    return result
 
 
 def _point(
-    data: FigureData, source: int, worth: Worth, most: int, side: str, strip: float
+    data: FigureData, source: int, worth: Worth, most: int, is_right: bool, strip: float
 ) -> go.Scatter:
     label = data.labels[source]
     values = f"{worth.n_values} {'value' if worth.n_values == 1 else 'values'}"
@@ -227,7 +225,7 @@ def _point(
             "opacity": 0.8,
         },
         text=[label],
-        textposition=side,
+        textposition="middle right" if is_right else "middle left",
         name=name,
         legendrank=source,
         cliponaxis=False,

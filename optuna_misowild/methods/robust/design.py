@@ -160,9 +160,10 @@ def _mean_cost(observations: Observations, source: int) -> float:
     return float(observations.cost[known].mean()) if len(known) else math.inf
 
 
-def free_rows(observations: Observations, source: int, rows: Iterable[int]) -> list[int]:
-    """Return those of the rows that no trial of the source holds."""
-    taken = set(observations.design_row[observations.source == source])
+def free_rows(observations: Observations, source: int | None, rows: Iterable[int]) -> list[int]:
+    """Return those of the rows that no trial of the source holds, or None of any."""
+    own = slice(None) if source is None else observations.source == source
+    taken = set(observations.design_row[own])
     return [row for row in rows if row not in taken]
 
 

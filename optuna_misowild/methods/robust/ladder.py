@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from optuna_misowild.methods.robust.design import free_rows
+
 
 if TYPE_CHECKING:
     from optuna_misowild.methods.base import Observations
@@ -45,8 +47,7 @@ def ladder_pairs(observations: Observations, n_rows: int) -> list[tuple[int, int
     in_design = observations.design_row >= 0
     counts = observations.has_value | observations.pending | in_design
     # Whatever a training has told: where reports are rare, it may not be the shortest rung.
-    taken = set(observations.design_row[in_design].tolist())
-    free = [row for row in range(n_short) if row not in taken]
+    free = free_rows(observations, None, range(n_short))
     pairs = [(shortest, row) for row in free[: max(n_short - int(counts.sum()), 0)]]
     if shortest == 0 or is_verified or is_verifying:
         return pairs
