@@ -356,24 +356,23 @@ class MethodSampler(BaseSampler):
         the initial design wants with these, they choose again; where parameters of the row have
         been suggested, only the source.
         """
+        if attributes.has_announced(study, trial, self._settings.source):
+            return slot
         start = time.perf_counter()
         view = StudyView(
             study, self._settings, trial.number, source_distribution=source_distribution
         )
         seen = view.design_observations
         wanted = self._method.design(seen, view.n_rows)
-        # Once a trial has finished, the sources were known when this one chose.
-        source = self._settings.source
-        was_known = any(t.state.is_finished() and source in t.params for t in view.trials)
-        n_ahead = len(wanted) if was_known else int(seen.pending.sum())
-        if not wanted or slot in wanted[: 1 + n_ahead]:
+        if not wanted or slot in wanted[: 1 + int(seen.pending.sum())]:
             return slot
         if trial.params:
             at_row = seen.source[seen.design_row == slot[1]]
             slot = next(((s, slot[1]) for s, _ in wanted if s not in at_row), slot)
         else:
             self._choose(study, trial, {}, source_distribution)
-            slot = attributes.read_row(study, trial) or slot
+            # Others may have taken the last rows meanwhile, and what was withdrawn: a new one.
+            slot = attributes.read_row(study, trial) or (slot[0], view.n_rows + trial.number)
         attributes.write_row(study, trial, *slot)
         thinking = attributes.thinking_of(trial) + time.perf_counter() - start
         attributes.write_thinking(study, trial, thinking)

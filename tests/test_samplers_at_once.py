@@ -132,6 +132,54 @@ def test_of_two_that_choose_the_same_place_one_gives_way(lower_is_thinking: bool
     assert (other.params["x"], thinking.params["x"]) == (0.5, 0.9)
 
 
+class GivenRows(PaperMethod):
+    """Wants the rows that a test says."""
+
+    wanted: Callable[[], list[tuple[int, int]]]
+
+    def design(self, observations: Any, n_rows: int) -> list[tuple[int, int]]:
+        return GivenRows.wanted()
+
+
+def test_a_row_that_was_withdrawn_and_taken_by_another_is_not_asked_again() -> None:
+    study = study_of(MisoWildSampler(method=GivenRows(), seed=0))
+    GivenRows.wanted = staticmethod(lambda: [(0, 0)])
+    first = study.ask()
+    assert not first.relative_params  # It has chosen, and does not know of the sources.
+    GivenRows.wanted = staticmethod(lambda: [(0, 1)])
+    study.optimize(toy, n_trials=1)
+    others: list[optuna.Trial] = []
+
+    def another_row() -> list[tuple[int, int]]:
+        GivenRows.wanted = staticmethod(none_any_more)
+        return [(1, 0)]
+
+    def none_any_more() -> list[tuple[int, int]]:
+        GivenRows.wanted = staticmethod(lambda: [(0, 0)])
+        others.append(study.ask())
+        assert not others[0].relative_params
+        GivenRows.wanted = staticmethod(lambda: [])
+        return []
+
+    GivenRows.wanted = staticmethod(another_row)
+    toy(first)
+    toy(others[0])
+    assert first.params != others[0].params
+
+
+def test_the_last_word_of_others_is_waited_for() -> None:
+    """One that has chosen while the sources were known does not choose anew when it suggests."""
+    study = study_of(n_trials=3)
+    trial = study.ask()
+    assert not trial.relative_params
+    row = attributes.row_of(study.trials[-1])
+    other = study.ask()
+    assert row is not None
+    attributes.write_row(study, study.trials[other.number], *row)  # And not be through with it.
+    toy(trial)
+    assert attributes.row_of(study.trials[trial.number]) == row
+
+
 def test_of_two_at_the_same_moment_the_lower_number_keeps_its_choice() -> None:
     study = study_of(MisoWildSampler(method=SamePlace(), seed=0), n_trials=10)
     sampler = study.sampler

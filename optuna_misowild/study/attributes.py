@@ -208,6 +208,11 @@ def read_row(study: Study, trial: FrozenTrial) -> tuple[int, int] | None:
     return _row_in(optuna_private.stored_attrs(study, trial))
 
 
+def has_announced(study: Study, trial: FrozenTrial, name: str) -> bool:
+    """Return whether a running trial has chosen a parameter before its objective asked for it."""
+    return name in _announced(optuna_private.stored_attrs(study, trial))
+
+
 def row_of(trial: FrozenTrial) -> tuple[int, int] | None:
     """Return the (source, row) that a trial has taken, or None."""
     return _row_in(trial.system_attrs)
