@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from itertools import islice
 import math
 import time
 from typing import TYPE_CHECKING
@@ -18,16 +17,16 @@ from optuna.trial import TrialState
 from optuna_misowild.gp.threads import single_blas_thread
 from optuna_misowild.methods import arguments
 from optuna_misowild.methods.base import Proposal
-from optuna_misowild.methods.unobserved import is_observed
 from optuna_misowild.methods.unobserved import nearest_unobserved
 from optuna_misowild.model import Model
-from optuna_misowild.optim.latin_hypercube import latin_hypercube_coordinate
 from optuna_misowild.study import attributes
 from optuna_misowild.study.conflicts import must_give_way
 from optuna_misowild.study.continued import own_params
 from optuna_misowild.study.costs import has_own_unit
 from optuna_misowild.study.costs import write_cost_attr
 from optuna_misowild.study.costs import write_duration_as_cost
+from optuna_misowild.study.initial_design import InitialDesign
+from optuna_misowild.study.initial_design import Rows
 from optuna_misowild.study.memory import PerStudy
 from optuna_misowild.study.optuna_private import partially_fixed
 from optuna_misowild.study.readings import ended_on
@@ -35,7 +34,6 @@ from optuna_misowild.study.seed import study_seed
 from optuna_misowild.study.snapshot import Settings
 from optuna_misowild.study.snapshot import StudyView
 from optuna_misowild.study.space import decode
-from optuna_misowild.study.space import encode
 from optuna_misowild.study.space import encode_known
 from optuna_misowild.study.space import from_unit
 from optuna_misowild.study.steps import forget_visits
@@ -54,7 +52,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
     from optuna.distributions import BaseDistribution
     from optuna.study import Study
     from optuna.trial import FrozenTrial
@@ -66,9 +63,6 @@ if TYPE_CHECKING:
 
 # Workers that ask at the same moment look this often at what the others have chosen meanwhile.
 _MAX_REVISIONS = 3
-# Where the preferred source has no value, so many more rows of the initial design are tried to
-# find a new one in a space of few points.
-_MAX_ROWS = 100
 
 
 class MethodSampler(BaseSampler):
@@ -183,7 +177,7 @@ class MethodSampler(BaseSampler):
             known = trial.distributions.get(self._settings.source)
             named = self._settings.sources(known).of_trial(trial.params) if known else None
             source = slot[0] if named is None else named
-            u = self._coordinate(study, param_name, source, slot[1])
+            u = self._rows(study).coordinate(param_name, source, slot[1])
             return from_unit(param_distribution, u)
         if self._warn_independent_sampling:
             self._warnings.independent_sampling(study, trial, param_name)
@@ -269,15 +263,16 @@ class MethodSampler(BaseSampler):
             if view.sources.are_rungs and is_given:  # To the end; where it is retried, as before.
                 allowed = (meant_for(trial, view.sources),)
             # Not while waiting for storage or other workers: the limit is the whole process's.
+            design = self._design(view, fixed)
             with single_blas_thread():
                 if revision == 0:
                     self._warnings.before_suggestion(view)
-                slot = self._design_slot(view, fixed, allowed)
+                slot = design.next_slot(allowed)
             if slot is not None:
                 # Through `sample_independent`, parameter by parameter: not all are known yet.
                 if revision == _MAX_REVISIONS:  # A row that nobody else takes.
                     slot = slot[0], view.n_rows + trial.number
-                proposal = Proposal(slot[0], self._location(view, fixed, *slot))
+                proposal = Proposal(slot[0], design.location(*slot))
             elif search_space:
                 with single_blas_thread():
                     proposal = self._propose(view, trial, fixed, allowed, revision)
@@ -302,46 +297,6 @@ class MethodSampler(BaseSampler):
             if revision < _MAX_REVISIONS:
                 attributes.withdraw(study, trial)
         return params if slot is None else {}
-
-    def _design_slot(
-        self, view: StudyView, fixed: dict[str, Any], allowed: tuple[int, ...]
-    ) -> tuple[int, int] | None:
-        """Return the (source, row) of the initial design for the trial that asks, or None."""
-        observations = view.design_observations
-        is_new = self._new_slots(view, fixed)
-
-        def new_row(source: int, row: int) -> int | None:
-            """Return the row, or a further one where that would repeat a query; None if all do."""
-            least = max(int(observations.design_row.max(initial=-1)) + 1, view.n_rows)
-            further = range(least, least + _MAX_ROWS)
-            return next((r for r in (row, *further) if is_new(source, r)), None)
-
-        wanted = (
-            (source, new)
-            for source, row in self._method.design(observations, view.n_rows)
-            if source in allowed and (new := new_row(source, row)) is not None
-        )
-        # Earlier trials that have just been started take the slots before this one's, whether
-        # or not they have got to say so: workers that ask at once get different slots. If they
-        # would take all, some may never begin, and the others find another.
-        assert view.asking is not None
-        ahead = sum(attributes.is_undecided(t) for t in view.trials if t.number < view.asking)
-        first = list(islice(wanted, ahead + 1))
-        if first:
-            return first[ahead % len(first)]
-        needed = np.isin(observations.source, (0,) if 0 in allowed else allowed)
-        if (needed & observations.has_value).any():
-            return None
-        is_enough = self._method.models_other_sources and (
-            observations.has_value.sum() >= view.n_rows
-        )
-        if is_enough and (needed & observations.pending).any():
-            return None
-        # Nothing to build a model on, and nothing left to do until there is: one more location
-        # of the (preferred) source.
-        taken = observations.design_row[observations.source == allowed[0]]
-        row = new_row(allowed[0], max(int(taken.max(initial=-1)) + 1, view.n_rows) + ahead)
-        return None if row is None else (allowed[0], row)
 
     def _confirm_slot(
         self,
@@ -377,39 +332,6 @@ class MethodSampler(BaseSampler):
         thinking = attributes.thinking_of(trial) + time.perf_counter() - start
         attributes.write_thinking(study, trial, thinking)
         return slot
-
-    def _new_slots(self, view: StudyView, fixed: dict[str, Any]) -> Callable[[int, int], bool]:
-        """Return a function that tells whether a (source, row) is a query that is new.
-
-        In a space of few points different rows may be the same, and trials that were copied from
-        another study of the same seed are at the same rows. While the space is not known, any
-        row counts as new.
-        """
-        if not view.space and not view.has_only_sources:
-            return lambda source, row: True
-        X, sources = view.observed()
-        return lambda source, row: (
-            not is_observed(self._location(view, fixed, source, row), source, X, sources)
-        )
-
-    def _location(
-        self, view: StudyView, fixed: dict[str, Any], source: int, row: int
-    ) -> NDArray[np.float64]:
-        """Return the location of a (source, row) of the initial design, shape (d,)."""
-        u = [self._coordinate(view.study, name, source, row) for name in view.space]
-        x = encode(view.space, [decode(view.space, np.array(u))])[0]
-        coordinates = encode_known(view.space, fixed)
-        return np.where(np.isnan(coordinates), x, coordinates)
-
-    def _coordinate(self, study: Study, name: str, source: int, row: int) -> float:
-        """Return the coordinate of a parameter at a (source, row) of the initial design."""
-        return latin_hypercube_coordinate(
-            self._entropy(study),
-            name,
-            row,
-            self._settings.block,
-            hypercube=0 if self._method.nested_design else source,
-        )
 
     def _propose(
         self,
@@ -457,6 +379,12 @@ class MethodSampler(BaseSampler):
 
     def _entropy(self, study: Study) -> int:
         return study_seed(study) if self._seed is None else self._seed
+
+    def _design(self, view: StudyView, fixed: dict[str, Any]) -> InitialDesign:
+        return InitialDesign(self._method, self._rows(view.study), view, fixed)
+
+    def _rows(self, study: Study) -> Rows:
+        return Rows(self._entropy(study), self._settings.block, self._method.nested_design)
 
     def verdict(
         self, view: StudyView, trial: FrozenTrial, source: int, paid: float

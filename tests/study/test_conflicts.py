@@ -25,6 +25,7 @@ from optuna_misowild import base_sampler
 from optuna_misowild.methods.base import Proposal
 from optuna_misowild.study import attributes
 from optuna_misowild.study.conflicts import must_give_way
+from optuna_misowild.study.initial_design import InitialDesign
 from optuna_misowild.study.snapshot import StudyView
 from optuna_misowild.study.space import encode
 
@@ -48,11 +49,18 @@ class Interleaved(MisoWildSampler):
         self._interrupt()
         return proposal
 
-    def _design_slot(self, *args: Any) -> tuple[int, int] | None:
-        slot = super()._design_slot(*args)
-        if slot is not None:
-            self._interrupt()
-        return slot
+    def _design(self, *args: Any) -> InitialDesign:
+        design = super()._design(*args)
+        next_slot = design.next_slot
+
+        def next_slot_and_interrupt(allowed: tuple[int, ...]) -> tuple[int, int] | None:
+            slot = next_slot(allowed)
+            if slot is not None:
+                self._interrupt()
+            return slot
+
+        design.next_slot = next_slot_and_interrupt  # type: ignore[method-assign]
+        return design
 
 
 def choose(trial: optuna.Trial) -> tuple[str, int]:
