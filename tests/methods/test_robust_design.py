@@ -204,3 +204,66 @@ def test_read_only_sources_are_not_designed() -> None:
     assert pairs(design_of([(0, 0, 5.0)], queryable=(0, 2))) == [(2, 0)]
     only_others = design_of([], queryable=(1,))
     assert METHOD.design(only_others, 2) == [(1, 0), (1, 1)]
+
+
+SIZES = (1.0, 0.3, 0.1, 0.03)
+
+
+def design_by_size(
+    rows: list[tuple[int, int, float]], n_rows: int = 8, **others: Any
+) -> list[tuple[int, int]]:
+    return pairs(design_of(rows, 4, **{"sizes": SIZES, **others}), n_rows)
+
+
+def test_where_sources_differ_in_size_the_two_smallest_come_first() -> None:
+    assert design_by_size([]) == [(2, 0), (3, 0), (3, 1), (3, 2), (0, 0)]
+    # Whatever their order, and also if there is one only.
+    shuffled = (1.0, 0.03, 0.3, 0.1)
+    assert design_by_size([], sizes=shuffled) == [(1, 0), (3, 0), (1, 1), (1, 2), (0, 0)]
+    one = design_of([], 2, sizes=(1.0, 0.1))
+    assert pairs(one) == [(1, 0), (1, 1), (1, 2), (0, 0)]
+    assert pairs(one, 2) == [(1, 0), (1, 1), (0, 0)]
+
+
+def test_the_smallest_is_queried_at_every_row_if_costs_grow_with_the_size() -> None:
+    def begin(cost: float) -> list[tuple[int, int]]:
+        return design_by_size([(2, 0, 1.0), (3, 0, cost)])
+
+    every = [*((3, row) for row in range(1, 8)), (0, 0)]
+    assert begin(0.3) == every  # In proportion: a thirty-third of the preferred source.
+    # From a third of the size on the next costs c, so all of it costs c^(1 / log_0.3(0.03)).
+    assert begin(0.69) == every
+    assert begin(0.75) == [(3, 1), (3, 2), (0, 0)]
+    assert begin(1.0) == begin(1.5) == [(3, 1), (3, 2), (0, 0)]
+    # At the row that both have: what a row costs does not matter.
+    later = design_by_size([(2, 0, 1.0), (3, 0, 0.3), (3, 1, 40.0), (3, 2, 40.0)])
+    assert later == [*((3, row) for row in range(3, 8)), (0, 0)]
+
+
+def test_the_preferred_source_begins_at_the_best_row_of_the_smallest() -> None:
+    done = [(2, 0, 0.9), (3, 0, 0.8), (3, 1, 0.8), (3, 2, 0.8)]
+    assert design_by_size(done, y=[0.0, 3.0, 2.0, 1.0]) == [(0, 2)]
+
+
+def test_a_size_that_cannot_be_cheap_is_not_asked() -> None:
+    smallest = [(3, row, 0.2) for row in range(8)]
+    full = (0, 0, 1.0)
+    # 0.2 at 0.03: at 0.3 it is 0.58, at 0.1 0.35.
+    assert design_by_size([*smallest, full]) == [(2, 0)]
+    asked = design_by_size([*smallest, full, (2, 0, 0.35)])
+    assert asked == [(2, 1)]
+    # In proportion all are cheap.
+    proportional = design_by_size([*((3, row, 0.03) for row in range(8)), full, (2, 0, 0.1)])
+    assert (1, 0) in proportional
+    # It is judged anew with every cost.
+    dearer = design_by_size([*smallest, full, *((0, row, 6.0) for row in range(8, 15))])
+    assert (1, 0) not in dearer
+    paired = design_by_size([*smallest, *((0, row, 6.0) for row in range(8))])
+    assert (1, 0) in paired
+
+
+def test_a_smallest_source_that_tells_no_cost_is_tried_again() -> None:
+    failed = design_of([(3, 0, np.nan), (2, 0, 0.5), (0, 0, 1.0)], 4, sizes=SIZES)
+    failed = replace(failed, y=np.array([np.nan, 0.0, 0.0]), failed=np.array([True, False, False]))
+    assert (3, 1) in pairs(failed, 8)
+    assert (1, 0) not in pairs(failed, 8)

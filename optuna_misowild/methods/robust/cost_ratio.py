@@ -15,6 +15,8 @@ from optuna_misowild.gp.cost import typical_cost
 
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from optuna_misowild.methods.base import Observations
@@ -56,15 +58,24 @@ def log_ratio_limits(
 def seems_cheap(observations: Observations, source: int, limit: float) -> bool:
     """Whether a source has cost no more than a limit allows, relative to the preferred one.
 
-    In the mean of the log ratios at the rows of the initial design that both have, else of all
-    costs; up to the error of a clock. True while either has no known cost.
+    By :func:`log_cost_ratio`, up to the error of a clock. True while either has no known cost.
+    """
+    ratio = log_cost_ratio(observations, source, 0)
+    return math.isnan(ratio) or ratio <= math.log(limit) + _CLOCK
+
+
+def log_cost_ratio(observations: Observations, source: int, other: int) -> float:
+    """Return by how much the costs of two sources differ, on the log scale.
+
+    The mean at the rows of the initial design that both have, else of all costs; NaN while either
+    has no known cost.
     """
     default = typical_cost(observations.cost)
-    known = [observations.costed(s) for s in (0, source)]
+    known = [observations.costed(s) for s in (source, other)]
     logs = [log_costs(observations.cost[index], default=default) for index in known]
     if not len(logs[0]) or not len(logs[1]):
-        return True
-    first, other = (
+        return math.nan
+    first, second = (
         {
             int(row): z
             for row, z in zip(observations.design_row[index], log, strict=True)
@@ -72,6 +83,29 @@ def seems_cheap(observations: Observations, source: int, limit: float) -> bool:
         }
         for index, log in zip(known, logs, strict=True)
     )
-    paired = [other[row] - first[row] for row in first.keys() & other.keys()]
-    mean = np.mean(paired) if paired else logs[1].mean() - logs[0].mean()
-    return bool(mean <= math.log(limit) + _CLOCK)
+    paired = [first[row] - second[row] for row in first.keys() & second.keys()]
+    return float(np.mean(paired) if paired else logs[0].mean() - logs[1].mean())
+
+
+def seems_cheap_by_size(
+    observations: Observations, source: int, smallest: Sequence[int], limit: float
+) -> bool:
+    """Whether a source is expected to cost no more than a limit allows, by its size.
+
+    Costs grow with the size z as z^a, where a is that from the smallest source to the preferred
+    one; to the next larger one while no cost of the preferred source is known. Up to the error of
+    a clock. False while a is unknown.
+
+    Args:
+        observations: The trials so far, of sources that differ in size.
+        source: The source.
+        smallest: The smallest source and, if there is one, the next larger.
+        limit: The largest ratio to the cost of the preferred source.
+    """
+    sizes = np.log(observations.sizes)
+    exponents = (
+        log_cost_ratio(observations, smallest[0], s) / (sizes[smallest[0]] - sizes[s])
+        for s in (0, *smallest[1:])
+    )
+    exponent = next((a for a in exponents if not math.isnan(a)), 0.0)
+    return bool(exponent * sizes[source] <= math.log(limit) + _CLOCK)

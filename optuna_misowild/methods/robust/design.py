@@ -13,6 +13,7 @@ import numpy as np
 
 from optuna_misowild.methods.robust.cost_ratio import MIN_READINGS
 from optuna_misowild.methods.robust.cost_ratio import seems_cheap
+from optuna_misowild.methods.robust.cost_ratio import seems_cheap_by_size
 
 
 if TYPE_CHECKING:
@@ -42,6 +43,11 @@ def remaining_pairs(
     share of what a query of the preferred source costs. In the end the preferred source is
     queried at the best row of each cheap source with as many values as there are rows. If no
     source seems cheap, it is queried at every row.
+
+    Where the sources differ in size, only the two smallest come before the preferred one: as their
+    costs grow, so those of the larger ones will. The smallest is queried at every row if it is
+    cheap by that, else at as many as the preferred source is queried at later. A larger one that
+    is not cheap by that is not asked at all.
 
     While no cost of the preferred source is known, but queries of it are pending, other workers
     query the cheapest source at more rows, and at every row those whose costs are unknown too.
@@ -77,23 +83,31 @@ def remaining_pairs(
     if covers and not is_known:
         return []
     reference = means[0] if is_known else max(known, default=0.0)
-    cheap = [
-        s
-        for s in others
-        if (
-            seems_cheap(observations, s, max_cost_ratio)
-            if is_known
-            else means[s] <= max_cost_ratio * reference > 0.0
-        )
-    ]
+    begin = _first_by_size(observations, others)
+
+    def is_cheap(s: int) -> bool:
+        """Return whether a source is cheap, as far as is known."""
+        if begin and (means[s] == math.inf or not is_known):
+            return seems_cheap_by_size(observations, s, begin, max_cost_ratio)
+        if is_known:
+            return seems_cheap(observations, s, max_cost_ratio)
+        return means[s] <= max_cost_ratio * reference > 0.0
+
+    cheap = [s for s in others if is_cheap(s)]
     priced = [s for s in cheap or others if means[s] < math.inf]
     cheapest = min(priced, key=means.__getitem__, default=None)
+    if begin and not is_known:
+        cheapest = begin[0]
     is_waiting = not is_known and (observations.pending & (observations.source == 0)).any()
 
     def n_affordable(s: int) -> int:
         """Return at how many rows a source may be queried."""
+        if begin and means[s] == math.inf and s not in begin and not (is_known and s in cheap):
+            return 0
         if is_waiting and (s == cheapest or means[s] == math.inf):
             return n_rows * (cheap_factor if s == cheapest else 1)
+        if begin and s == cheapest and not is_known:
+            return n_rows if s in cheap else min(n_preferred_rows, n_rows)
         if means[s] == math.inf:
             return 1
         n_least = MIN_READINGS if means[s] < means[0] < math.inf else 1
@@ -129,6 +143,13 @@ def remaining_pairs(
     ]
     best = free_rows(observations, 0, _best_rows(observations, covering, n_rows))
     return [(0, row) for row in best[: max(min(n_preferred_rows, n_rows) - n_preferred, 0)]]
+
+
+def _first_by_size(observations: Observations, others: list[int]) -> list[int]:
+    """Return the two smallest of some sources, the smallest first; empty if none has a size."""
+    if not observations.sizes:
+        return []
+    return sorted(others, key=observations.sizes.__getitem__)[:2]
 
 
 def _best_rows(observations: Observations, sources: list[int], n_rows: int) -> list[int]:
