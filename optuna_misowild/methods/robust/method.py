@@ -17,12 +17,10 @@ import numpy as np
 
 from optuna_misowild.gp.fit import MAX_DATA
 from optuna_misowild.gp.fit import subset
-from optuna_misowild.gp.hyperparameters import NOISE_BOUNDS
 from optuna_misowild.gp.in_order import N_OFFSETS
 from optuna_misowild.gp.in_order import RESTART_EVERY
 from optuna_misowild.gp.in_order import fit_in_order
 from optuna_misowild.methods import arguments
-from optuna_misowild.methods.base import Incumbent
 from optuna_misowild.methods.base import Proposal
 from optuna_misowild.methods.base import Verdict
 from optuna_misowild.methods.exploration import max_variance_location
@@ -39,6 +37,7 @@ from optuna_misowild.methods.robust.ladder import ladder_pairs
 from optuna_misowild.methods.robust.model import RobustAcquisition
 from optuna_misowild.methods.robust.model import RobustModel
 from optuna_misowild.methods.robust.policy import Policy
+from optuna_misowild.methods.robust.recommend import best_evaluation
 from optuna_misowild.methods.robust.training import beyond
 from optuna_misowild.methods.robust.training import judge
 from optuna_misowild.methods.spending import SpendingLimit
@@ -56,6 +55,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from optuna_misowild.gp.cost import LogCost
+    from optuna_misowild.methods.base import Incumbent
     from optuna_misowild.methods.base import Observations
     from optuna_misowild.methods.base import Training
     from optuna_misowild.optim.domain import Domain
@@ -345,47 +345,12 @@ class RobustMethod(Policy):
         return beyond(model, trainings)
 
     def recommend(self, observations: Observations, domain: Domain) -> Incumbent | None:
-        """Return the feasible evaluation of the preferred source that promises most, if any.
-
-        Of evaluations with noise, the one with the lowest value has had the most luck. So what
-        counts is the posterior mean of f_1, by both models as they are trusted; without noise it
-        is the value.
-
-        While the preferred source has too few values to check the joint model, the best of them
-        is the best of few. Then what is expected to be better than all that it has shown is
-        recommended, not verified; later it would have been verified. While nothing is known to be
-        feasible, that is the most probable location, x⁺.
-        """
+        """Return the evaluation that promises most; see :func:`best_evaluation`."""
         if not observations.has_value.any():
             return None
         model = self.fit(observations, domain)
-        X, y, source = observations.X, observations.y, observations.source
-        first = observations.valued(0)
-        rows = first[observations.feasible[first]]
-        if model.single is None or not len(rows):
-            candidates = self._candidate_rows(observations, domain, model.feasibility)
-            others = np.flatnonzero(candidates & observations.has_value & (source > 0))
-            better = others[model.expected(X[others]) < y[rows].min(initial=np.inf)]
-            rows = better if len(better) else rows
-        if not len(rows):
-            rows = np.flatnonzero(np.all(X == model.x_plus, axis=1) & observations.has_value)
-        means = model.expected(X[rows])
-        # Closer means are not told apart, as the noise has a floor. Their values are.
-        tolerance = np.sqrt(NOISE_BOUNDS[0]) * model.joint.scale
-        promising = rows[means <= means.min() + tolerance]
-        best = promising[np.lexsort((y[promising], source[promising]))[0]]
-        same = np.flatnonzero(np.all(X == X[best], axis=1) & observations.has_value)
-        index = int(best if source[best] == 0 else same[np.argmin(source[same])])
-        x = X[[index]]
-        mean, variance = model.joint.predict(x)
-        return Incumbent(
-            index,
-            bool(source[index] == 0),
-            float(mean[0]),
-            float(np.sqrt(variance[0])),
-            feasible=not model.is_seeking,
-            probability=float(np.exp(model.log_probability(x, 0)[0])),
-        )
+        candidates = self._candidate_rows(observations, domain, model.feasibility)
+        return best_evaluation(model, observations, candidates)
 
     def _best_query(
         self,
