@@ -146,7 +146,7 @@ class Proposal:
     Attributes:
         source: The source.
         x: The location.
-        value: The acquisition there, if it is where that is largest; −inf if it explores, against
+        value: The acquisition there, if it is where that is largest; −inf if it is asked against
             the acquisition; else NaN.
         model: The models by which it was chosen, if the method can go on with them.
     """

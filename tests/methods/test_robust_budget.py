@@ -17,7 +17,6 @@ from optuna_misowild.methods.base import Observations
 from optuna_misowild.methods.base import Proposal
 from optuna_misowild.methods.robust import RobustMethod
 from optuna_misowild.methods.robust.model import RobustAcquisition
-from optuna_misowild.methods.spending import SpendingLimit
 from optuna_misowild.optim.domain import Domain
 
 
@@ -168,17 +167,6 @@ def test_where_what_is_fixed_cannot_be_paid_the_best_of_it_is_asked() -> None:
         assert x[0] == 0.9 and abs(x[1] - 0.3) < 0.05
 
 
-def test_gates_do_not_ask_for_what_cannot_be_paid() -> None:
-    rng = np.random.default_rng(0)
-    observations = dear_to_the_right(3.0)
-    for _ in range(10):
-        model = METHOD.fit(observations, LINE)
-        x = METHOD.explore(observations, LINE, model, rng=rng)
-        assert x is not None and np.exp(3.0 * x[0]) < 3.3
-    poor = replace(model, limit=SpendingLimit(0.05))
-    assert METHOD.explore(observations, LINE, poor, rng=rng) is None
-
-
 @pytest.mark.parametrize(("left", "asked"), [(1e3, True), (3.0, False)])
 def test_a_promise_that_cannot_be_paid_is_not_checked(left: float, asked: bool) -> None:
     X = np.array([[0.9], [0.05], [0.15], [0.0], [0.1], [0.2], [0.3], [0.4]])
@@ -189,5 +177,5 @@ def test_a_promise_that_cannot_be_paid_is_not_checked(left: float, asked: bool) 
     method = RobustMethod(promise_queries=3)
     assert method.promise(observations, LINE, (0, 1)) == 0.9
     limited = method.fit(observations, LINE)
-    found = method.redirect(observations, LINE, limited, (0, 1), rng=np.random.default_rng(0))
+    found = method.redirect(observations, LINE, limited, (0, 1))
     assert (found is not None) is asked

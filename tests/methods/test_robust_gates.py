@@ -15,11 +15,9 @@ from robust_observations import observe
 
 from optuna_misowild.methods.base import Observations
 from optuna_misowild.methods.robust import RobustMethod
-from optuna_misowild.methods.robust import method as robust
 from optuna_misowild.methods.robust.model import RobustAcquisition
 from optuna_misowild.methods.robust.model import RobustModel
 from optuna_misowild.optim.domain import Domain
-from optuna_misowild.optim.maximize import Maximum
 
 
 def test_other_source_is_excluded_where_it_is_hardly_cheaper() -> None:
@@ -137,43 +135,126 @@ def creeping(last: Any, y: Any, **others: Any) -> Observations:
     return observe(X, [0] * len(X), [1.0, 0.0, 1.0, *y], **others)
 
 
+def is_closed(observations: Observations, domain: Domain = LINE) -> bool:
+    model = METHOD.fit(observations, domain)
+    return METHOD.closed_region(observations, model) is not None
+
+
 @pytest.mark.parametrize(
-    ("last", "y", "stagnating"),
+    ("last", "y", "closed"),
     [
         ([0.51, 0.49, 0.52, 0.505], [1e-4] * 4, True),
         ([0.51, 0.49, 0.52, 0.505], [1e-4, 1e-4, -0.1, 1e-4], False),  # progress
         ([0.51, 0.49, 0.61, 0.505], [1e-4] * 4, False),  # one is far
+        ([0.51, 0.49, 0.61, 0.505, 0.52], [1e-4] * 5, True),  # but four are close
         ([0.51, 0.49, 0.52], [1e-4] * 3, False),  # not yet four of them
     ],
 )
-def test_stagnation(last: list[float], y: list[float], stagnating: bool) -> None:
-    observations = creeping(last, y)
-    assert METHOD.is_stagnating(observations, LINE) is stagnating
+def test_a_region_is_closed_where_the_search_stagnates(
+    last: list[float], y: list[float], closed: bool
+) -> None:
+    assert is_closed(creeping(last, y)) is closed
+    pending = np.arange(3 + len(last)) >= 3
+    running = creeping(last, [np.nan] * len(last), pending=pending)
+    assert is_closed(running) is False  # Too few values.
+    assert is_closed(creeping(last, y, n_imported=4 if closed else 0)) is False
+
+
+def test_a_training_that_passes_a_rung_has_paid_for_it_once() -> None:
+    source = [0] * 7 + [1] * 4
+    X = [[0.1], [0.5], [0.9], [0.51], [0.49], [0.52], [0.505], [0.7], [0.8], [0.95], [0.05]]
+    y, cost = [1.0, 0.0, 1.0, *[1e-4] * 4, *[1.0] * 4], [1.0] * 7 + [6.0] * 4
+    observations = observe(X, source, y, cost)
+    assert not is_closed(observations)
+    assert is_closed(replace(observations, free=np.array(source) == 1))
 
 
 def test_stagnation_is_free_of_units_and_dimension() -> None:
     spread = [[0.1] * 4, [0.5] * 4, [0.9] * 4]
     # The latest are at a distance of 0.16 from the best one: close, in four dimensions.
-    X = np.array([*spread, [0.58] * 4, *[[0.5] * 4] * 3])
-    y = np.array([1000.0, 0, 1000, -0.1, 1, 1, 1])  # A progress of 0.1 is no more than 1e-3·456.
-    assert METHOD.is_stagnating(observe(X, [0] * 7, y), FOUR)
-    assert not METHOD.is_stagnating(observe(X, [0] * 7, y - [0, 0, 0, 1, 0, 0, 0]), FOUR)
+    X = np.array([*spread, [0.58] * 4, *[[0.5] * 4] * 4])
+    y = np.array([1000.0, 0, 1000, -0.1, 1, 1, 1, 1])  # 0.1 is no more than 1e-3 of what differs.
+    assert is_closed(observe(X, [0] * 8, y), FOUR)
+    # With progress, the three before it do not count.
+    assert not is_closed(observe(X[:7], [0] * 7, y[:7] - [0, 0, 0, 1, 0, 0, 0]), FOUR)
 
 
-def test_query_after_stagnation_explores_and_ends_it() -> None:
-    observations = creeping([0.51, 0.49, 0.52, 0.505], [1e-4] * 4)
-    proposal = METHOD.propose(observations, LINE, rng=np.random.default_rng(0))
-    assert proposal.source == 0
-    assert proposal.value == -np.inf
-    # The middle of a gap: 0.3, 0.7, or a bound, 0.1 from the next one, is less good.
-    assert min(abs(proposal.x[0] - 0.3), abs(proposal.x[0] - 0.7)) < 0.02
-    ended = creeping([0.51, 0.49, 0.52, 0.505, proposal.x[0]], [1e-4] * 4 + [0.5])
-    assert not METHOD.is_stagnating(ended, LINE)
-    pending = np.arange(8) == 7
-    running = creeping([0.51, 0.49, 0.52, 0.505, 0.3], [1e-4] * 4 + [np.nan], pending=pending)
-    assert not METHOD.is_stagnating(running, LINE)
-    stopped = creeping([0.51, 0.49, 0.52, 0.505, 0.3], [1e-4] * 4 + [np.nan])
-    assert not METHOD.is_stagnating(stopped, LINE)
+def test_a_value_that_diverged_does_not_make_all_else_stagnate() -> None:
+    y = [0.3, 0.25, 0.2, 0.15, 0.1, 1e30]
+    assert not is_closed(observe(np.array([[0.5, 0.51, 0.52, 0.53, 0.54, 0.9]]).T, [0] * 6, y))
+
+
+def test_the_stagnating_region_keeps_a_share_of_the_money() -> None:
+    last, y = [0.51, 0.49, 0.52, 0.505], [1e-4] * 4
+    away = [0.0, 0.05, 0.2, 0.3, 0.7, 0.75, 0.8, 0.85, 0.95, 1.0]
+    X = [[x] for x in [0.1, 0.5, 0.9, *last, *away]]
+    values = [1.0, 0.0, 1.0, *y, *[1.0] * len(away)]
+    # Four near, and 1 and 14 away: a fifth of 19 is 3.8.
+    cost = np.array([1.0] * 7 + [1.4] * len(away))
+    assert is_closed(observe(X, [0] * 17, values, cost))
+    assert not is_closed(observe(X, [0] * 17, values, np.where(cost > 1.0, 1.7, 1.0)))
+
+
+def two_modes(**others: Any) -> Observations:
+    """The search has come to stay at 0.2; another source shows a second mode at about 0.75."""
+    first = [0.05, 0.2, 0.5, 0.95, 0.21, 0.19, 0.205, 0.195]
+    other = [0.1, 0.2, 0.35, 0.55, 0.65, 0.72, 0.8, 0.9]
+    X = np.array([*first, *other])[:, None]
+    source = [0] * len(first) + [1] * len(other)
+    y = np.minimum((X[:, 0] - 0.2) ** 2 * 40 - 3.0, (X[:, 0] - 0.76) ** 2 * 40 - 1.0)
+    cost = np.where(source, 0.1, 1.0)
+    return observe(X, source, np.minimum(y, 0.5), cost, **others)
+
+
+def test_the_rest_of_the_space_is_searched_as_if_there_were_nothing_else() -> None:
+    observations = two_modes()
+    model = METHOD.fit(observations, LINE)
+    region = METHOD.closed_region(observations, model)
+    assert region is not None
+    assert region.center == 0.2
+    # There is no improvement to be expected, but on what is the best of the rest.
+    for seed in range(3):
+        proposal = METHOD.propose(observations, LINE, rng=np.random.default_rng(seed))
+        assert 0.7 < proposal.x[0] < 0.82
+        assert not region.contains(proposal.x[None])[0]
+        assert proposal.model is not None
+        assert proposal.model.best == pytest.approx(-3.0, abs=0.01)  # All that is known.
+
+
+def test_a_better_place_of_the_rest_opens_the_region() -> None:
+    observations = two_modes()
+    y = np.where(observations.X[:, 0] == 0.95, -4.0, observations.y)
+    assert is_closed(observations)
+    assert not is_closed(replace(observations, y=y))
+
+
+def test_where_all_of_the_space_is_one_region_nothing_is_closed() -> None:
+    X = np.array([[0.1], [0.5], [0.9], [0.51], [0.49], [0.52], [0.505]])
+    flat = observe(X, [0] * 7, 1e-3 * (X[:, 0] - 0.5))  # A line has a long length scale.
+    proposal = METHOD.propose(flat, LINE, rng=np.random.default_rng(0))
+    assert proposal.x[0] == 0.0
+
+
+def test_the_best_of_all_is_verified_wherever_the_search_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[float] = []
+
+    def must_verify(self: Any, observations: Any, model: Any, proposal: Any, **_: Any) -> bool:
+        asked.append(proposal.x[0])
+        return model.x_plus[0] == 0.2
+
+    monkeypatch.setattr(RobustMethod, "must_verify", must_verify)
+    proposal = METHOD.propose(two_modes(), LINE, rng=np.random.default_rng(0))
+    assert (proposal.source, proposal.x[0]) == (0, 0.2)
+    assert len(asked) == 1
+    assert asked[0] > 0.7
+
+
+def test_fixed_parameters_are_kept_where_the_search_stagnates() -> None:
+    fixed = np.array([0.2])
+    proposal = METHOD.propose(two_modes(), LINE, rng=np.random.default_rng(0), fixed=fixed)
+    assert proposal.x[0] == 0.2
 
 
 def plateau(y: list[float], x: list[float], **others: Any) -> Observations:
@@ -223,46 +304,6 @@ def test_a_promise_that_has_failed_is_not_checked_again() -> None:
     method = RobustMethod(promise_queries=3)
     assert method.promise(plateau(y[:-1], x[:-1]), LINE, (0, 1)) == 0.9
     assert method.promise(plateau(y, x), LINE, (0, 1)) is None
-
-
-def test_exploring_prefers_the_cheaper_of_two_gaps() -> None:
-    X = np.array([[0.1], [0.5], [0.9], [0.51], [0.49], [0.52], [0.505]])
-    observations = observe(X, [0] * 7, [1.0, 0, 1, 0, 0, 0, 0], np.exp(-4 * X[:, 0]))
-    assert METHOD.is_stagnating(observations, LINE)
-    x = METHOD.propose(observations, LINE, rng=np.random.default_rng(0)).x
-    assert 0.65 < x[0] < 1
-
-
-def test_old_query_is_replaced_by_the_most_uncertain_place(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    X = np.array([[0.1], [0.2], [0.3], [0.4], [0.5]])
-    observations = observe(X, [0, 1, 0, 1, 0], objective(X), [1, 0.1, 1, 0.1, 1])
-    search = robust.maximize
-
-    def first_finds(x: float) -> Any:
-        def fake(acquisition: Any, *args: Any, **kwargs: Any) -> Maximum:
-            if isinstance(acquisition, RobustAcquisition):
-                return Maximum(1, np.array([x]), 0.0)
-            return search(acquisition, *args, **kwargs)
-
-        return fake
-
-    monkeypatch.setattr(robust, "maximize", first_finds(0.2 + 2e-5))
-    assert METHOD.propose(observations, LINE, rng=np.random.default_rng(0)).source == 1
-    monkeypatch.setattr(robust, "maximize", first_finds(0.2 + 5e-6))
-    proposal = METHOD.propose(observations, LINE, rng=np.random.default_rng(0))
-    assert proposal.source == 0
-    assert proposal.x[0] == pytest.approx(1.0, abs=0.01)
-    # While the best place of another source has not been verified, that comes first.
-    y = np.array([0.2, 0.1, 0.05, 0.0, 0.05])
-    promising = replace(observations, y=y)
-    assert METHOD.fit(promising, LINE).x_plus[0] == 0.4
-    proposal = METHOD.propose(promising, LINE, rng=np.random.default_rng(0))
-    assert (proposal.source, proposal.x[0]) == (0, 0.4)
-    fixed = np.array([0.2])
-    proposal = METHOD.propose(promising, LINE, rng=np.random.default_rng(0), fixed=fixed)
-    assert (proposal.source, proposal.x[0]) == (0, 0.2)
 
 
 @pytest.mark.parametrize("n_evaluated", [3, 6])

@@ -82,11 +82,12 @@ class RobustMethod(Policy):
             a query of the preferred source at x⁺, times α.
         promise_queries: Number of queries of the preferred source without progress, none of them
             where another source has been, after which the next one is where another is best.
-        stagnation_queries: Number of queries of the preferred source, all close to its best one
-            and without progress, after which the next one explores.
+        promise_radius: Distance up to which the preferred source has been there, in units of √d.
+        stagnation_queries: Number of queries of the preferred source close to its best one,
+            without progress, after which the rest of the space is searched as if it were all.
         stagnation_tolerance: What counts as no progress, in standard deviations of its values.
         stagnation_radius: What counts as close, in units of √d.
-        n_exploring: Number of random locations that such a query is chosen from.
+        polishing_share: The share of the money that still goes to where the search has stagnated.
         min_distance: Distance in the unit cube below which two queries of a source are the same.
         max_cost_ratio: Another source is dropped once it surely costs more than this times the
             preferred source, and excluded at locations where it is predicted to.
@@ -121,9 +122,20 @@ class RobustMethod(Policy):
     min_probability: float = 0.05
 
     def __post_init__(self) -> None:
-        for name in ("max_cost_ratio", "design_cost_share", "max_debt", "stagnation_radius"):
+        for name in (
+            "max_cost_ratio",
+            "design_cost_share",
+            "max_debt",
+            "promise_radius",
+            "stagnation_radius",
+        ):
             arguments.number(name, getattr(self, name), positive=True)
-        for name in ("stagnation_tolerance", "min_distance", "min_probability"):
+        for name in (
+            "stagnation_tolerance",
+            "polishing_share",
+            "min_distance",
+            "min_probability",
+        ):
             arguments.number(name, getattr(self, name), positive=False)
         for name in (
             "n_preferred_rows",
@@ -131,7 +143,6 @@ class RobustMethod(Policy):
             "n_offsets",
             "restart_every",
             "max_in_a_row",
-            "n_exploring",
         ):
             arguments.integer(name, getattr(self, name), least=1)
         for name in ("n_mixture", "promise_queries", "stagnation_queries"):
@@ -292,6 +303,9 @@ class RobustMethod(Policy):
         """Return the next query; a source that is fixed is respected, the gates give way."""
         model = self.fit(observations, domain)
         proposal = self._proposal(observations, domain, model, sources, rng=rng, fixed=fixed)
+        if 0 in (observations.queryable if sources is None else sources):
+            if self.must_verify(observations, model, proposal, fixed=fixed):
+                proposal = Proposal(0, model.x_plus)
         return replace(proposal, model=model)
 
     def _proposal(
@@ -305,17 +319,52 @@ class RobustMethod(Policy):
         fixed: NDArray[np.float64] | None,
     ) -> Proposal:
         allowed = self._candidates(observations, sources)
-        x = self.redirect(observations, domain, model, allowed, rng=rng, fixed=fixed)
+        is_free = fixed is None or bool(np.isnan(fixed).all())
+        if is_free and 0 in allowed and not model.is_seeking:
+            proposal = self._proposal_for_the_rest(observations, domain, model, sources, rng=rng)
+            if proposal is not None:
+                return proposal
+        x = self.redirect(observations, domain, model, allowed, fixed=fixed)
         if x is not None:
-            proposal = Proposal(0, x, -np.inf)
-        else:
-            if 0 in allowed and self.is_due(observations, model):
-                allowed = (0,)
-            proposal = self._best_query(observations, domain, model, allowed, rng=rng, fixed=fixed)
-        if 0 in (observations.queryable if sources is None else sources):
-            if self.must_verify(observations, model, proposal, fixed=fixed):
-                return Proposal(0, model.x_plus)
-        return proposal
+            return Proposal(0, x, -np.inf)
+        if 0 in allowed and self.is_due(observations, model):
+            allowed = (0,)
+        return self._best_query(observations, domain, model, allowed, rng=rng, fixed=fixed)
+
+    def _proposal_for_the_rest(
+        self,
+        observations: Observations,
+        domain: Domain,
+        model: RobustModel,
+        sources: Sequence[int] | None,
+        *,
+        rng: np.random.Generator,
+    ) -> Proposal | None:
+        """Return the next query outside of the region that is closed.
+
+        None if no region is, or if nothing is known to be feasible outside, or if nothing is left.
+        """
+        region = self.closed_region(observations, model)
+        if region is None:
+            return None
+        rest = observations.only(~region.contains(observations.X))
+        if not len(rest.valued(0)):
+            return None
+        of_rest = self.fit(rest, domain)
+        if of_rest.is_seeking:
+            return None
+        of_rest = replace(
+            of_rest,
+            cost=model.cost,
+            alpha=model.alpha,
+            log_ratio_limit=model.log_ratio_limit,
+            limit=model.limit,
+            feasibility=model.feasibility,
+            closed=(*model.closed, region),
+        )
+        proposal = self._proposal(rest, domain, of_rest, sources, rng=rng, fixed=None)
+        is_outside = not any(r.contains(proposal.x[None])[0] for r in of_rest.closed)
+        return proposal if is_outside else None
 
     def judge(
         self,

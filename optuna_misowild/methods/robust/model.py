@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from optuna_misowild.gp.cost import LogCost
     from optuna_misowild.gp.multi_source import MultiSourceGP
     from optuna_misowild.methods.feasibility import Feasibility
+    from optuna_misowild.methods.robust.region import Region
     from optuna_misowild.methods.spending import SpendingLimit
 
 
@@ -51,6 +52,7 @@ class RobustModel:
         limit: What the next query may cost.
         feasibility: What is learnt of failures and constraints; None if there are none.
         is_seeking: Whether no location is known to be feasible, which is all that counts then.
+        closed: Regions that are left out, as the search has stagnated there.
     """
 
     joint: MultiSourceGP
@@ -66,6 +68,7 @@ class RobustModel:
     limit: SpendingLimit
     feasibility: Feasibility | None = None
     is_seeking: bool = False
+    closed: tuple[Region, ...] = ()
 
     @property
     def trust(self) -> float:
@@ -199,6 +202,8 @@ class RobustAcquisition(SourceAcquisition):
         value = apply(cool, utility, log_cost, alpha=model.alpha)
         if model.feasibility is not None:
             value += model.feasibility.penalty(X, sources, gradient=gradient)
+        for region in model.closed:
+            value = value.excluded(region.contains(X)[:, None])
         if 0 not in self.sources:
             return value
         return value.excluded(self._is_excluded(log_cost.value, log_costs[:, :1], sources))

@@ -1,8 +1,8 @@
 """When the robust method goes against its acquisition: all of its gates.
 
 The preferred source is due after too many queries elsewhere; where its queries make no progress,
-one explores, or goes to where another source is best; and what is recommended in the end is
-verified while it can be paid.
+the region around its best one is closed, or one goes to where another source is best; and what is
+recommended in the end is verified while it can be paid.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from optuna_misowild.methods.feasibility import may_be_best
+from optuna_misowild.methods.outliers import clip_outliers
 from optuna_misowild.methods.robust.fit import predicted_costs
+from optuna_misowild.methods.robust.region import Region
 from optuna_misowild.optim.domain import DUPLICATE
 from optuna_misowild.optim.domain import distances
 
@@ -37,10 +39,11 @@ class Policy:
     max_in_a_row: int = 10
     max_debt: float = 0.5
     promise_queries: int = 6
+    promise_radius: float = 0.05
     stagnation_queries: int = 4
     stagnation_tolerance: float = 1e-3
     stagnation_radius: float = 0.1
-    n_exploring: int = 256
+    polishing_share: float = 0.2
     min_distance: float = DUPLICATE
 
     def redirect(
@@ -50,14 +53,11 @@ class Policy:
         model: RobustModel,
         sources: Sequence[int],
         *,
-        rng: np.random.Generator,
         fixed: NDArray[np.float64] | None = None,
     ) -> NDArray[np.float64] | None:
         """Return where to query the preferred source in place of the acquisition, if anywhere."""
         if 0 not in sources or model.is_seeking:
             return None
-        if self.is_stagnating(observations, domain):
-            return self.explore(observations, domain, model, rng=rng, fixed=fixed)
         x = self.promise(observations, domain, sources, fixed=fixed, model=model)
         if x is None or model.exceeds_budget(x[None], 0)[0]:
             return None
@@ -78,10 +78,6 @@ class Policy:
         """Return which rows may be the incumbent, shape (n,)."""
         return may_be_best(observations, feasibility, domain, min_distance=self.min_distance)
 
-    def _radius(self, domain: Domain) -> float:
-        """Return the distance up to which two locations are close."""
-        return float(self.stagnation_radius * np.sqrt(domain.d))
-
     def is_due(self, observations: Observations, model: RobustModel) -> bool:
         """Whether the preferred source is to be queried: after too many queries elsewhere.
 
@@ -100,19 +96,31 @@ class Policy:
         unit = model.cost.median(model.x_plus[None], 0)[0]
         return bool(debt > self.max_debt * model.alpha * unit)
 
-    def is_stagnating(self, observations: Observations, domain: Domain) -> bool:
-        """Whether the latest queries of the preferred source stay around its best one.
+    def closed_region(self, observations: Observations, model: RobustModel) -> Region | None:
+        """Return the region around the best query of the preferred source, if it is closed.
 
-        Since a query that explores is far from the best one, or else becomes the best one
-        itself, the count starts anew after it.
+        That is, if the search has stagnated: since the latest progress, several queries of the
+        preferred source close to the best one have brought none, and queries that close have had
+        their share of the money. Of the rest of a closed region they have none.
         """
-        return is_stagnant(
-            observations,
-            domain,
-            n=self.stagnation_queries,
-            tolerance=self.stagnation_tolerance,
-            radius=self._radius(domain),
-        )
+        valued = observations.valued(0)
+        if len(valued) <= self.stagnation_queries:
+            return None
+        best = best_location(observations)
+        y = clip_outliers(feasible_values(observations, valued), np.zeros(len(valued), dtype=int))
+        progress = valued[latest_progress(y, self.stagnation_tolerance)]
+        since = np.arange(max(progress + 1, observations.n_imported), len(observations))
+        since = since[~observations.free[since]]
+        X, categorical = observations.X[since], model.joint.categorical
+        radius = self.stagnation_radius * np.sqrt(X.shape[1])
+        is_close = distances(X, best, categorical)[:, 0] <= radius
+        if (is_close & (observations.source[since] == 0)).sum() < self.stagnation_queries:
+            return None
+        costs = predicted_costs(observations, model.cost)[since]
+        share = 0.0 if model.closed else self.polishing_share
+        if costs[is_close].sum() <= share * costs.sum():
+            return None
+        return Region(best[0], model.length_scale, categorical)
 
     def promise(
         self,
@@ -135,31 +143,9 @@ class Policy:
             ),
             n=self.promise_queries,
             tolerance=self.stagnation_tolerance,
-            radius=0.5 * self._radius(domain),
+            radius=float(self.promise_radius * np.sqrt(domain.d)),
             min_distance=self.min_distance,
         )
-
-    def explore(
-        self,
-        observations: Observations,
-        domain: Domain,
-        model: RobustModel,
-        *,
-        rng: np.random.Generator,
-        fixed: NDArray[np.float64] | None = None,
-    ) -> NDArray[np.float64] | None:
-        """Return a location far from those of the preferred source, at a moderate cost.
-
-        Where queries fail or are infeasible, only what probably succeeds is worth exploring; and
-        if all of that is close to the best one, there is nothing to explore.
-        """
-        X = domain.snap(rng.random((self.n_exploring, domain.d)))
-        if fixed is not None:
-            X = np.where(np.isnan(fixed), X, fixed)
-        if model.feasibility is not None:
-            away = distances(X, best_location(observations), domain.categorical)[:, 0]
-            X = X[(away > self._radius(domain)) & ~model.is_unlikely(X, 0)]
-        return remote_place(X, observations, domain, model, min_distance=self.min_distance)
 
     def can_verify(
         self,
@@ -202,6 +188,14 @@ class Policy:
         )
 
 
+def latest_progress(y: NDArray[np.float64], tolerance: float) -> int:
+    """Return which of the values was the first within the tolerance of the lowest.
+
+    In ``tolerance`` standard deviations.
+    """
+    return int(np.argmax(y <= y.min() + tolerance * y.std()))
+
+
 def has_progressed(y: NDArray[np.float64], n: int, tolerance: float) -> bool:
     """Whether the last n of the values (more than n) have lowered their minimum.
 
@@ -223,28 +217,6 @@ def best_location(observations: Observations) -> NDArray[np.float64]:
         valued[[np.argmin(feasible_values(observations, valued))]]
     ]
     return best
-
-
-def is_stagnant(
-    observations: Observations, domain: Domain, *, n: int, tolerance: float, radius: float
-) -> bool:
-    """Whether the latest queries of the preferred source were near its best one, for nothing.
-
-    Args:
-        observations: The trials so far; those without a value count by where they are, and so do
-            infeasible ones. Those that were imported are no latest ones.
-        domain: The search space.
-        n: Number of queries.
-        tolerance: What counts as no progress, see :func:`has_progressed`.
-        radius: What counts as near.
-    """
-    valued = observations.valued(0)
-    latest = np.flatnonzero(observations.source == 0)[-n:]
-    y = feasible_values(observations, valued)
-    if len(valued) <= n or latest[0] < observations.n_imported or has_progressed(y, n, tolerance):
-        return False
-    distance = distances(observations.X[latest], best_location(observations), domain.categorical)
-    return bool(np.all(distance <= radius))
 
 
 def unfollowed_promise(
@@ -304,28 +276,4 @@ def unfollowed_promise(
     if not promising.any():
         return None
     best: NDArray[np.float64] = X[others[np.argmin(np.where(promising, score, np.inf))]]
-    return best
-
-
-def remote_place(
-    X: NDArray[np.float64],
-    observations: Observations,
-    domain: Domain,
-    model: RobustModel,
-    *,
-    min_distance: float,
-) -> NDArray[np.float64] | None:
-    """Return which of X (m, d) is payable and far from the queries of the preferred source.
-
-    The argmax of d·log(distance to the nearest) − α·log ĉ_1 over those that can be paid;
-    None if all of these are old ones.
-    """
-    first = observations.X[observations.source == 0]
-    nearest = distances(X, first, domain.categorical).min(axis=1)
-    log_cost = model.cost.gp.predict_mean(X)
-    chosen = np.flatnonzero((nearest > min_distance) & (log_cost <= np.log(model.limit.cost)))
-    if not len(chosen):
-        return None
-    score = domain.d * np.log(nearest[chosen]) - model.alpha * log_cost[chosen]
-    best: NDArray[np.float64] = X[chosen[np.argmax(score)]]
     return best
