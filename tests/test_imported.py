@@ -248,8 +248,9 @@ def test_imported_trials_are_no_latest_ones() -> None:
     """None of the gates, which look at the latest queries, takes them for such."""
     last = [0.1, 0.5, 0.9, 0.51, 0.49, 0.52, 0.505]
     X, y = np.array(last)[:, None], [1.0, 0.0, 1.0, *[1e-4] * 4]
-    assert METHOD.is_stagnating(observe(X, [0] * 7, y, n_imported=3), LINE)
-    assert not METHOD.is_stagnating(observe(X, [0] * 7, y, n_imported=4), LINE)
+    for n_imported, is_closed in ((3, True), (4, False)):
+        seen = observe(X, [0] * 7, y, n_imported=n_imported)
+        assert (METHOD.closed_region(seen, METHOD.fit(seen, LINE)) is not None) is is_closed
 
     X = np.array([0.05, 0.5, 0.9, 0.95, 0.0, 0.1, 0.2, 0.3, 0.4])[:, None]
     y, source = [3.0, 2.0, -1.0, 1.0, 1.0, 2.0, 1.0, 1.0, 1.0], [1] * 4 + [0] * 5
