@@ -285,7 +285,7 @@ def test_a_study_without_our_pruner_learns_from_each_curve(
 ) -> None:
     pruner = optuna.pruners.MedianPruner(n_startup_trials=2, n_warmup_steps=4)
     study = optuna.create_study(sampler=MisoWildSampler(steps=STEPS, seed=0), pruner=pruner)
-    study.optimize(curve, n_trials=12)
+    study.optimize(curve, n_trials=20)
     states = [trial.state for trial in study.trials]
     assert {TrialState.COMPLETE, TrialState.PRUNED} == set(states)
     assert warnings_of(caplog) == ""

@@ -256,7 +256,8 @@ def reporting(trial: optuna.Trial, sources: tuple[str, ...] = ("full", "cheap"))
 def test_many_pruned_trials_are_said(
     sources: tuple[str, ...], of: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    study = study_of(MisoWildSampler(seed=0))  # With Optuna's default pruner.
+    pruner = optuna.pruners.PercentilePruner(25.0)
+    study = study_of(MisoWildSampler(seed=0), pruner=pruner)
     study.optimize(lambda trial: reporting(trial, sources), n_trials=60)
     said = [line for line in warnings_of(caplog).splitlines() if "pruned" in line]
     assert len(said) == 1
