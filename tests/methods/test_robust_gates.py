@@ -221,6 +221,18 @@ def test_the_rest_of_the_space_is_searched_as_if_there_were_nothing_else() -> No
         assert proposal.model.best == pytest.approx(-3.0, abs=0.01)  # All that is known.
 
 
+def test_the_rest_does_not_lead_back_into_the_closed_region() -> None:
+    # Without what was observed in it, the slope to 0.2 promises most within it.
+    observations = two_modes()
+    one_mode = replace(observations, y=np.minimum((observations.X[:, 0] - 0.2) ** 2 * 40, 5.0))
+    region = METHOD.closed_region(one_mode, METHOD.fit(one_mode, LINE))
+    assert region is not None
+    for seed in range(3):
+        proposal = METHOD.propose(one_mode, LINE, rng=np.random.default_rng(seed))
+        assert proposal.value > -np.inf
+        assert not region.contains(proposal.x[None])[0]
+
+
 def test_a_better_place_of_the_rest_opens_the_region() -> None:
     observations = two_modes()
     y = np.where(observations.X[:, 0] == 0.95, -4.0, observations.y)
