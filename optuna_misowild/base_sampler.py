@@ -262,8 +262,8 @@ class MethodSampler(BaseSampler):
             allowed = self._allowed_sources(view, fixed)
             if view.sources.are_rungs and is_given:  # To the end; where it is retried, as before.
                 allowed = (meant_for(trial, view.sources),)
-            # Not while waiting for storage or other workers: the limit is the whole process's.
             design = self._design(view, fixed)
+            # Not while waiting for storage or other workers: the limit is the whole process's.
             with single_blas_thread():
                 if revision == 0:
                     self._warnings.before_suggestion(view)

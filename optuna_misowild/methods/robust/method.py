@@ -172,6 +172,7 @@ class RobustMethod(Policy):
         *,
         like: RobustModel | None = None,
         training: int = -1,
+        cost: LogCost | None = None,
     ) -> RobustModel:
         """Fit the models.
 
@@ -180,6 +181,7 @@ class RobustMethod(Policy):
             domain: The search space.
             like: Models of earlier observations, which are given the new values: that is fast.
             training: A trial that these have to know.
+            cost: The model of the costs, if it is there.
         """
         X, source, y = observations.X, observations.source, observations.y.copy()
         valued = np.flatnonzero(observations.has_value)
@@ -239,7 +241,8 @@ class RobustMethod(Policy):
         if single is not None:
             single = single.condition(X[unvalued[source[unvalued] == 0]])
 
-        cost = self.fit_costs(observations, domain) if like is None else like.cost
+        if cost is None:
+            cost = self.fit_costs(observations, domain) if like is None else like.cost
         pending = pending_cost(observations, cost)
         model = RobustModel(
             joint=joint,
@@ -350,12 +353,11 @@ class RobustMethod(Policy):
         rest = observations.only(~region.contains(observations.X))
         if not len(rest.valued(0)):
             return None
-        of_rest = self.fit(rest, domain)
+        of_rest = self._fit(rest, domain, cost=model.cost)
         if of_rest.is_seeking:
             return None
         of_rest = replace(
             of_rest,
-            cost=model.cost,
             alpha=model.alpha,
             log_ratio_limit=model.log_ratio_limit,
             limit=model.limit,
@@ -376,7 +378,7 @@ class RobustMethod(Policy):
         """Return whether a training goes on, by the models of an earlier proposal.
 
         What verifies is trained up to its rung, and so is what was chosen by models of other
-        sources. What explores may stop before, as the first rungs have shown what there is.
+        sources. What goes against the acquisition may stop before, as the first rungs show enough.
         """
         is_old = model.joint.n_sources != observations.n_sources
         is_old |= model.joint.X.shape[1] != domain.d

@@ -201,7 +201,7 @@ def has_progressed(y: NDArray[np.float64], n: int, tolerance: float) -> bool:
 
     By more than ``tolerance`` standard deviations.
     """
-    return bool(y[:-n].min() - y.min() > tolerance * y.std())
+    return latest_progress(y, tolerance) >= len(y) - n
 
 
 def feasible_values(observations: Observations, rows: NDArray[np.int_]) -> NDArray[np.float64]:
