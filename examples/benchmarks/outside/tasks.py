@@ -21,6 +21,7 @@ from examples.benchmarks.problem import Parameter
 from examples.benchmarks.problem import Problem
 from examples.benchmarks.problem import Real
 from examples.benchmarks.problem import Source
+from examples.benchmarks.problems import PROBLEMS
 
 
 Config = dict[str, Any]  # a value for each parameter, as a user writes it
@@ -36,6 +37,8 @@ DEVELOPED = (
 # Of all others, the eight with the lowest numbers.
 LCBENCH = ("7593", "126025", "167083", "167149", "167152", "167181", "167185", "167190")
 XGBOOST = ("12", "1461", "1489", "40984", "41212")
+# Of our own problems, those with simulations, each of them with coarser ones.
+PHYSICS = ("forrester", "branin", "rosenbrock", "currin", "park", "borehole")
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,6 @@ class Task:
         evaluations: The budget, as a number of evaluations at the highest fidelity.
         n_rungs: How many fidelities there are, a factor of ``REDUCTION`` apart, for those who
             choose among a few.
-        seconds: Whether costs are seconds.
         requires: A package without which it cannot be run, as pip names it.
     """
 
@@ -69,7 +71,6 @@ class Task:
     resumable: bool = False
     evaluations: float = 20.0
     n_rungs: int = N_RUNGS
-    seconds: bool = False
     requires: str | None = None
 
     @property
@@ -149,7 +150,6 @@ def of_yahpo(scenario: yahpo.Scenario, folder: Path, task: str) -> Task:
         minimum=scenario.minima[task],
         integer=epochs,
         resumable=epochs,
-        seconds=True,
         requires="onnxruntime",
     )
 
@@ -168,8 +168,8 @@ def of_hartmann(d: int, preset: str) -> Task:
     )
 
 
-def of_data_sets(problem: Problem) -> Task:
-    """Return a task whose fidelities are data sets: 3^k stands for the k-th in order of cost."""
+def of_problem(problem: Problem, name: str) -> Task:
+    """Return a task whose fidelities are sources: 3^k stands for the k-th in order of cost."""
 
     def source(fidelity: float) -> Source:
         rung = round(np.log(fidelity) / np.log(REDUCTION))
@@ -178,7 +178,7 @@ def of_data_sets(problem: Problem) -> Task:
     n = len(problem.sources)
     assert problem.cheapest_first[-1] == 0, "the preferred source is the most expensive one"
     return Task(
-        problem.name,
+        name,
         problem.parameters,
         highest=float(REDUCTION ** (n - 1)),
         value=lambda x, fidelity: source(fidelity).value(x),
@@ -186,7 +186,6 @@ def of_data_sets(problem: Problem) -> Task:
         minimum=problem.minimum,
         evaluations=problem.evaluations,
         n_rungs=n,
-        seconds=True,
         requires=problem.requires,
     )
 
@@ -202,5 +201,7 @@ def tasks(folder: Path | None) -> dict[str, Callable[[], Task]]:
         for preset in mfhartmann.PRESETS:
             made[f"mfh{d}-{preset}" if preset else f"mfh{d}"] = partial(of_hartmann, d, preset)
     for problem in (hpo.MLP_PHONEME, hpo.REGRESSION_PROTEIN, hpo.NAS_IMAGENET):
-        made[problem.name] = partial(of_data_sets, problem)
+        made[problem.name] = partial(of_problem, problem, problem.name)
+    for name in PHYSICS:
+        made[f"physics-{name}"] = partial(of_problem, PROBLEMS[name], f"physics-{name}")
     return made
