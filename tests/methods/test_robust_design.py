@@ -225,33 +225,40 @@ def test_where_sources_differ_in_size_the_two_smallest_come_first() -> None:
     assert pairs(one, 2) == [(1, 0), (1, 1), (0, 0)]
 
 
-def test_the_smallest_is_queried_at_every_row_if_costs_grow_with_the_size() -> None:
-    def begin(cost: float) -> list[tuple[int, int]]:
-        return design_by_size([(2, 0, 1.0), (3, 0, cost)])
+def test_rows_of_the_smallest_cost_no_more_than_those_of_the_preferred_source() -> None:
+    def n_rows(cost: float) -> int:
+        """Return at how many rows the smallest is queried, if one costs that and the next 1."""
+        *more, last = design_by_size([(2, 0, 1.0), (3, 0, cost)])
+        assert more == [(3, row) for row in range(1, 1 + len(more))]
+        assert last == (0, 0)
+        return 1 + len(more)
 
-    every = [*((3, row) for row in range(1, 8)), (0, 0)]
-    assert begin(0.3) == every  # In proportion: a thirty-third of the preferred source.
-    # From a third of the size on the next costs c, so all of it costs c^(1 / log_0.3(0.03)).
-    assert begin(0.69) == every
-    assert begin(0.75) == [(3, 1), (3, 2), (0, 0)]
-    assert begin(1.0) == begin(1.5) == [(3, 1), (3, 2), (0, 0)]
+    assert n_rows(0.3) == 8  # In proportion: a thirty-third of the preferred source. All rows.
+    # On a line through 0.9 and 1 at 3 and 10 % of the size, all of it costs 2.29: three queries of
+    # it cost as much as 7.6 of the smallest. With 0.95 they cost as much as 5.2.
+    assert n_rows(0.9) == 7
+    assert n_rows(0.95) == 5
+    assert n_rows(1.0) == n_rows(1.5) == 3
     # At the row that both have: what a row costs does not matter.
     later = design_by_size([(2, 0, 1.0), (3, 0, 0.3), (3, 1, 40.0), (3, 2, 40.0)])
     assert later == [*((3, row) for row in range(3, 8)), (0, 0)]
 
 
 def test_the_preferred_source_begins_at_the_best_row_of_the_smallest() -> None:
-    done = [(2, 0, 0.9), (3, 0, 0.8), (3, 1, 0.8), (3, 2, 0.8)]
+    done = [(2, 0, 0.8), (3, 0, 0.8), (3, 1, 0.8), (3, 2, 0.8)]
     assert design_by_size(done, y=[0.0, 3.0, 2.0, 1.0]) == [(0, 2)]
 
 
 def test_a_size_that_cannot_be_cheap_is_not_asked() -> None:
     smallest = [(3, row, 0.2) for row in range(8)]
     full = (0, 0, 1.0)
-    # 0.2 at 0.03: at 0.3 it is 0.58, at 0.1 0.35.
+    # 0.2 at 3 %, 1 at all: on a line it is 0.42 at 30 %, 0.26 at 10 %.
     assert design_by_size([*smallest, full]) == [(2, 0)]
     asked = design_by_size([*smallest, full, (2, 0, 0.35)])
     assert asked == [(2, 1)]
+    # As a power, with an exponent of 1.1, 0.26 at 30 %.
+    steep = design_by_size([*((3, row, 0.02) for row in range(8)), full])
+    assert (1, 0) in steep
     # In proportion all are cheap.
     proportional = design_by_size([*((3, row, 0.03) for row in range(8)), full, (2, 0, 0.1)])
     assert (1, 0) in proportional

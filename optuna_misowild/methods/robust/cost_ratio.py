@@ -92,20 +92,36 @@ def seems_cheap_by_size(
 ) -> bool:
     """Whether a source is expected to cost no more than a limit allows, by its size.
 
-    Costs grow with the size z as z^a, where a is that from the smallest source to the preferred
-    one; to the next larger one while no cost of the preferred source is known. Up to the error of
-    a clock. False while a is unknown.
+    By :func:`cost_ratio_by_size`, up to the error of a clock.
+    """
+    ratio = cost_ratio_by_size(observations, source, smallest)
+    return math.log(ratio) <= math.log(limit) + _CLOCK
+
+
+def cost_ratio_by_size(observations: Observations, source: int, smallest: Sequence[int]) -> float:
+    """Return the cost of a source relative to the preferred one, as expected by its size.
+
+    Costs grow with the size as a power of it, or where that is less than in proportion, along a
+    straight line: what each part of the data costs, and what every query costs besides. It goes
+    through the smallest source and the preferred one; through the next larger one while no cost of
+    the preferred source is known. 1 while neither is.
 
     Args:
         observations: The trials so far, of sources that differ in size.
         source: The source.
         smallest: The smallest source and, if there is one, the next larger.
-        limit: The largest ratio to the cost of the preferred source.
     """
-    sizes = np.log(observations.sizes)
-    exponents = (
-        log_cost_ratio(observations, smallest[0], s) / (sizes[smallest[0]] - sizes[s])
-        for s in (0, *smallest[1:])
-    )
-    exponent = next((a for a in exponents if not math.isnan(a)), 0.0)
-    return bool(exponent * sizes[source] <= math.log(limit) + _CLOCK)
+    sizes, first = observations.sizes, smallest[0]
+    logs = {s: log_cost_ratio(observations, s, first) for s in (0, *smallest[1:])}
+    known = next((s for s, log in logs.items() if not math.isnan(log)), None)
+    if known is None:
+        return 1.0
+    exponent = logs[known] / math.log(sizes[known] / sizes[first])
+    if exponent >= 1.0:
+        return float(sizes[source] ** exponent)
+    slope = max(math.expm1(logs[known]), 0.0) / (sizes[known] - sizes[first])
+
+    def cost(s: int) -> float:
+        return float(1.0 + slope * (sizes[s] - sizes[first]))
+
+    return cost(source) / cost(0)

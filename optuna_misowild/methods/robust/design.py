@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from optuna_misowild.methods.robust.cost_ratio import MIN_READINGS
+from optuna_misowild.methods.robust.cost_ratio import cost_ratio_by_size
 from optuna_misowild.methods.robust.cost_ratio import seems_cheap
 from optuna_misowild.methods.robust.cost_ratio import seems_cheap_by_size
 
@@ -45,9 +46,9 @@ def remaining_pairs(
     source seems cheap, it is queried at every row.
 
     Where the sources differ in size, only the two smallest come before the preferred one: as their
-    costs grow, so those of the larger ones will. The smallest is queried at every row if it is
-    cheap by that, else at as many as the preferred source is queried at later. A larger one that
-    is not cheap by that is not asked at all.
+    costs grow, so those of the larger ones will. The smallest is queried at as many rows as cost
+    no more than those that the preferred source is queried at later. A larger one that is not
+    cheap by that is not asked at all.
 
     While no cost of the preferred source is known, but queries of it are pending, other workers
     query the cheapest source at more rows, and at every row those whose costs are unknown too.
@@ -107,7 +108,8 @@ def remaining_pairs(
         if is_waiting and (s == cheapest or means[s] == math.inf):
             return n_rows * (cheap_factor if s == cheapest else 1)
         if begin and s == cheapest and not is_known:
-            return n_rows if s in cheap else min(n_preferred_rows, n_rows)
+            ratio = cost_ratio_by_size(observations, s, begin)
+            return min(max(int(n_preferred_rows / ratio), n_preferred_rows), n_rows)
         if means[s] == math.inf:
             return 1
         n_least = MIN_READINGS if means[s] < means[0] < math.inf else 1
