@@ -256,9 +256,12 @@ def test_a_size_that_cannot_be_cheap_is_not_asked() -> None:
     assert design_by_size([*smallest, full]) == [(2, 0)]
     asked = design_by_size([*smallest, full, (2, 0, 0.35)])
     assert asked == [(2, 1)]
-    # As a power, with an exponent of 1.1, 0.26 at 30 %.
-    steep = design_by_size([*((3, row, 0.02) for row in range(8)), full])
-    assert (1, 0) in steep
+    # With the square of the size it is a quarter at half.
+    halves: dict[str, Any] = {"sizes": (1.0, 0.5, 0.1, 0.03)}
+    square = [(3, row, 0.0009) for row in range(8)]
+    assert (1, 0) in design_by_size([*square, full], **halves)
+    proportional = [(3, row, 0.03) for row in range(8)]
+    assert (1, 0) not in design_by_size([*proportional, full], **halves)
     # In proportion all are cheap.
     proportional = design_by_size([*((3, row, 0.03) for row in range(8)), full, (2, 0, 0.1)])
     assert (1, 0) in proportional
