@@ -19,6 +19,7 @@ from examples.benchmarks.constrained import CONSTRAINED
 from examples.benchmarks.constrained import GARDNER_1
 from examples.benchmarks.constrained import GARDNER_2
 from examples.benchmarks.constrained import REQUIRED
+from examples.benchmarks.formulas import FORRESTER
 from examples.benchmarks.methods import METHODS
 from examples.benchmarks.methods import Method
 from examples.benchmarks.methods import Use
@@ -26,7 +27,6 @@ from examples.benchmarks.picture import regret_figure
 from examples.benchmarks.problem import Choice
 from examples.benchmarks.problem import Problem
 from examples.benchmarks.problem import Real
-from examples.benchmarks.problems import FORRESTER
 from examples.benchmarks.problems import PROBLEMS
 from examples.paper.tables import TABLES
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 import pytest
 
-from examples.benchmarks.problems import BRANIN
+from examples.benchmarks.formulas import BRANIN
 from optuna_misowild.methods.base import Observations
 from optuna_misowild.methods.kinks import best_on_kinks
 from optuna_misowild.methods.paper import PaperMethod
