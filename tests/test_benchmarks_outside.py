@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+import subprocess
+import sys
 
 import numpy as np
 from numpy.testing import assert_allclose
@@ -23,8 +25,8 @@ from examples.benchmarks.outside.tasks import Task
 from examples.benchmarks.outside.tools import TOOLS
 from examples.benchmarks.problem import Choice
 from examples.benchmarks.problem import Integer
+from examples.benchmarks.problem import Problem
 from examples.benchmarks.problem import Real
-from examples.benchmarks.problems import PROBLEMS
 
 
 STAND_IN = Path(__file__).parent / "yahpo_stand_in"
@@ -76,9 +78,9 @@ def test_fidelities_are_a_factor_of_three_apart_and_whole() -> None:
     assert bowl(resumable=False).steps == task.rungs
 
 
-@pytest.mark.parametrize("name", tasks.PHYSICS)
-def test_fidelities_of_our_problems_are_their_sources_in_order_of_cost(name: str) -> None:
-    task, problem = tasks.tasks(None)[f"physics-{name}"](), PROBLEMS[name]
+@pytest.mark.parametrize("problem", tasks.PHYSICS, ids=lambda problem: problem.name)
+def test_fidelities_of_our_problems_are_their_sources_in_order_of_cost(problem: Problem) -> None:
+    task = tasks.tasks(None)[f"physics-{problem.name}"]()
     x = task.location(tasks.random_config(task, np.random.default_rng(0)))
     assert len(task.rungs) == len(problem.sources)
     for fidelity, source in zip(task.rungs, problem.cheapest_first, strict=True):
@@ -86,6 +88,19 @@ def test_fidelities_of_our_problems_are_their_sources_in_order_of_cost(name: str
         assert (task.value(x, fidelity), task.cost(x, fidelity)) == (value, cost)
     assert task.rungs[-1] == task.highest
     assert task.budget == problem.budget
+
+
+def test_tasks_need_neither_optuna_nor_scikit_learn() -> None:
+    # The environments of the other tools have neither.
+    program = (
+        "import sys; sys.modules['optuna'] = sys.modules['sklearn'] = None\n"
+        "from examples.benchmarks.outside.tasks import tasks\n"
+        "from pathlib import Path\n"
+        "for folder in (None, Path('.')):\n"
+        "    tasks(folder)\n"
+        "tasks(None)['physics-branin']().budget"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, cwd=STAND_IN.parents[1])
 
 
 def test_higher_fidelity_is_paid_in_full_without_checkpoints() -> None:

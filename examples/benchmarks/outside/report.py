@@ -191,7 +191,7 @@ def markdown(results: Sequence[Result]) -> str:
         ours = [t for t in ("ours-steps", "ours-sources") if any(r.tool == t for r in mine)]
         if ours:
             parts.append(f"By task, in the end, losses first:\n\n{losses(mine, ours)}")
-        if title.startswith(("Learning", "Boosting")):
+        if title.startswith(("Learning", "Boosting", "Data sets")):
             parts.append(f"The same money in seconds, thinking included:\n\n{with_thinking(mine)}")
     if any(r.workers > 1 for r in whole):
         title = "### Simulated workers\n\nThe same money for all, on the learning curves:\n\n"

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from examples.benchmarks import formulas
 from examples.benchmarks import hpo
 from examples.benchmarks import yahpo
 from examples.benchmarks.outside import mfhartmann
@@ -21,7 +22,6 @@ from examples.benchmarks.problem import Parameter
 from examples.benchmarks.problem import Problem
 from examples.benchmarks.problem import Real
 from examples.benchmarks.problem import Source
-from examples.benchmarks.problems import PROBLEMS
 
 
 Config = dict[str, Any]  # a value for each parameter, as a user writes it
@@ -38,7 +38,13 @@ DEVELOPED = (
 LCBENCH = ("7593", "126025", "167083", "167149", "167152", "167181", "167185", "167190")
 XGBOOST = ("12", "1461", "1489", "40984", "41212")
 # Of our own problems, those with simulations, each of them with coarser ones.
-PHYSICS = ("forrester", "branin", "currin", "park", "borehole")
+PHYSICS = (
+    formulas.FORRESTER,
+    formulas.BRANIN,
+    formulas.CURRIN,
+    formulas.PARK,
+    formulas.BOREHOLE,
+)
 
 
 @dataclass(frozen=True)
@@ -202,6 +208,7 @@ def tasks(folder: Path | None) -> dict[str, Callable[[], Task]]:
             made[f"mfh{d}-{preset}" if preset else f"mfh{d}"] = partial(of_hartmann, d, preset)
     for problem in (hpo.MLP_PHONEME, hpo.REGRESSION_PROTEIN, hpo.NAS_IMAGENET):
         made[problem.name] = partial(of_problem, problem, problem.name)
-    for name in PHYSICS:
-        made[f"physics-{name}"] = partial(of_problem, PROBLEMS[name], f"physics-{name}")
+    for problem in PHYSICS:
+        name = f"physics-{problem.name}"
+        made[name] = partial(of_problem, problem, name)
     return made
