@@ -249,6 +249,17 @@ def test_the_preferred_source_begins_at_the_best_row_of_the_smallest() -> None:
     assert design_by_size(done, y=[0.0, 3.0, 2.0, 1.0]) == [(0, 2)]
 
 
+def test_what_has_been_seen_at_every_row_is_not_paid_for_twice() -> None:
+    # It seemed cheap by its size, and is not: it tells all the same where to begin.
+    seen = [(1, row, 0.5) for row in range(8)]
+    y = [8.0, 7.0, 6.0, 0.0, 4.0, 3.0, 2.0, 1.0]
+    design = design_of([*seen, (0, 0, 1.0)], 2, sizes=(1.0, 0.1), y=[*y, 5.0])
+    assert pairs(design, 8) == [(0, 3)]
+    # Where it has not been seen everywhere, the preferred source is queried at every row.
+    some = design_of([*seen[:3], (0, 0, 1.0)], 2, sizes=(1.0, 0.1), y=[*y[:3], 5.0])
+    assert pairs(some, 8) == [(0, row) for row in range(1, 8)]
+
+
 def test_a_size_that_cannot_be_cheap_is_not_asked() -> None:
     smallest = [(3, row, 0.2) for row in range(8)]
     full = (0, 0, 1.0)

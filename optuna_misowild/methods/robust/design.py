@@ -42,8 +42,8 @@ def remaining_pairs(
     least two of each that is cheaper, as one cost decides nothing, every row of the cheapest if
     it seems cheap, and more of those that do, as long as all of them together stay within their
     share of what a query of the preferred source costs. In the end the preferred source is
-    queried at the best row of each cheap source with as many values as there are rows. If no
-    source seems cheap, it is queried at every row.
+    queried at the best row of each source with as many values as there are rows. If no source
+    seems cheap, and none has so many, it is queried at every row.
 
     Where the sources differ in size, only the two smallest come before the preferred one: as their
     costs grow, so those of the larger ones will. The smallest is queried at as many rows as cost
@@ -133,16 +133,16 @@ def remaining_pairs(
         free = free_rows(observations, s, range(max(n, n_rows)))
         wanted += [(row, s) for row in free[: max(n - n_asked, 0)]]
     pairs = [(s, row) for row, s in sorted(wanted)]
-    if is_known and not cheap or not others:
+    covering = [
+        s for s in others if len(_in_design(observations, observations.valued(s))) >= n_rows
+    ]
+    if is_known and not cheap and not covering or not others:
         free = free_rows(observations, 0, range(n_rows))
         return [*pairs, *((0, row) for row in free[: max(n_rows - n_preferred, 0)])]
     if not n_preferred:
         return [*pairs, (0, next(iter(_best_rows(observations, others, n_rows)), 0))]
     if pairs:
         return pairs
-    covering = [
-        s for s in cheap if len(_in_design(observations, observations.valued(s))) >= n_rows
-    ]
     best = free_rows(observations, 0, _best_rows(observations, covering, n_rows))
     return [(0, row) for row in best[: max(min(n_preferred_rows, n_rows) - n_preferred, 0)]]
 
