@@ -38,13 +38,7 @@ DEVELOPED = (
 LCBENCH = ("7593", "126025", "167083", "167149", "167152", "167181", "167185", "167190")
 XGBOOST = ("12", "1461", "1489", "40984", "41212")
 # Of our own problems, those with simulations, each of them with coarser ones.
-PHYSICS = (
-    formulas.FORRESTER,
-    formulas.BRANIN,
-    formulas.CURRIN,
-    formulas.PARK,
-    formulas.BOREHOLE,
-)
+PHYSICS = (formulas.BRANIN, formulas.CURRIN, formulas.PARK, formulas.BOREHOLE)
 
 
 @dataclass(frozen=True)
