@@ -249,6 +249,16 @@ def test_the_preferred_source_begins_at_the_best_row_of_the_smallest() -> None:
     assert design_by_size(done, y=[0.0, 3.0, 2.0, 1.0]) == [(0, 2)]
 
 
+def test_a_slow_first_query_of_a_size_next_to_another_is_no_error() -> None:
+    # As a power, the smallest would cost 0.5^11,500 of the preferred source.
+    close = [(1, 0, 10.0), (2, 0, 1.0)]
+    design = design_of(close, 3, sizes=(1.0, 0.5001, 0.5))
+    assert pairs(design, 8) == [*((2, row) for row in range(1, 8)), (0, 0)]
+    # Two of the same size ("10%", "10 %") tell nothing of how costs grow.
+    same = design_of(close, 3, sizes=(1.0, 0.5, 0.5))
+    assert pairs(same, 8) == [(1, 1), (1, 2), (0, 0)]
+
+
 def test_what_has_been_seen_at_every_row_is_not_paid_for_twice() -> None:
     # It seemed cheap by its size, and is not: it tells all the same where to begin.
     seen = [(1, row, 0.5) for row in range(8)]

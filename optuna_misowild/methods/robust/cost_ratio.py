@@ -6,6 +6,7 @@ A cost may be the time on a noisy clock: what it decides is decided anew with ev
 from __future__ import annotations
 
 import math
+import sys
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -112,14 +113,16 @@ def cost_ratio_by_size(observations: Observations, source: int, smallest: Sequen
         smallest: The smallest source and, if there is one, the next larger.
     """
     sizes, first = observations.sizes, smallest[0]
-    logs = {s: log_cost_ratio(observations, s, first) for s in (0, *smallest[1:])}
-    known = next((s for s, log in logs.items() if not math.isnan(log)), None)
-    if known is None:
+    for known in (0, *smallest[1:]):
+        growth = log_cost_ratio(observations, known, first)
+        if sizes[known] > sizes[first] and not math.isnan(growth):
+            break
+    else:
         return 1.0
-    exponent = logs[known] / math.log(sizes[known] / sizes[first])
-    if exponent >= 1.0:
-        return float(sizes[source] ** exponent)
-    slope = max(math.expm1(logs[known]), 0.0) / (sizes[known] - sizes[first])
+    exponent = growth / math.log(sizes[known] / sizes[first])
+    if exponent >= 1.0:  # Between sizes close together it may be so high that the power vanishes.
+        return float(max(sizes[source] ** exponent, sys.float_info.min))
+    slope = max(math.expm1(growth), 0.0) / (sizes[known] - sizes[first])
 
     def cost(s: int) -> float:
         return float(1.0 + slope * (sizes[s] - sizes[first]))

@@ -109,7 +109,7 @@ def remaining_pairs(
             return n_rows * (cheap_factor if s == cheapest else 1)
         if begin and s == cheapest and not is_known:
             ratio = cost_ratio_by_size(observations, s, begin)  # at most 1
-            return min(int(n_preferred_rows / ratio), n_rows)
+            return int(min(n_preferred_rows / ratio, n_rows))
         if means[s] == math.inf:
             return 1
         n_least = MIN_READINGS if means[s] < means[0] < math.inf else 1
