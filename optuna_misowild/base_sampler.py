@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from dataclasses import replace
 import math
 import time
 from typing import TYPE_CHECKING
@@ -93,7 +94,7 @@ class MethodSampler(BaseSampler):
         seed: int | None,
     ) -> None:
         self._method = method
-        self._settings = settings
+        self._settings = replace(settings, only_preferred=method.only_preferred)
         if independent_sampler is not None and not isinstance(independent_sampler, BaseSampler):
             raise TypeError(
                 "`independent_sampler` must be an Optuna sampler or None, but got "

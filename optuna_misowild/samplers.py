@@ -223,7 +223,6 @@ class CarboCoolingSampler(MethodSampler):
                 preferred_source=preferred_source,
                 cost_attr=cost_attr,
                 budget=budget,
-                only_preferred=True,
                 n_startup_trials=n_startup_trials,
             ),
             constraints_func=constraints_func,

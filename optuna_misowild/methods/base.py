@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from typing import Any
 from typing import ClassVar
 from typing import Protocol
+from typing import runtime_checkable
 
 import numpy as np
 
@@ -98,11 +99,6 @@ class Observations:
     def has_value(self) -> NDArray[np.bool_]:
         """Which rows have an observed value, shape (n,)."""
         return np.isfinite(self.y)
-
-    @property
-    def n_constraints(self) -> int:
-        """K."""
-        return int(self.constraints.shape[1])
 
     @property
     def feasible(self) -> NDArray[np.bool_]:
@@ -254,12 +250,14 @@ class Method(Protocol):
         nested_design: Whether a row of the initial design is the same location on every source;
             else each source has a Latin hypercube of its own.
         models_other_sources: Whether values of other sources suffice for its models.
+        only_preferred: Whether it queries and models the preferred source only.
     """
 
     logarithmic_acquisition: ClassVar[bool]
     moves_outliers: ClassVar[bool]
     nested_design: ClassVar[bool]
     models_other_sources: ClassVar[bool]
+    only_preferred: ClassVar[bool]
 
     def design(self, observations: Observations, n_rows: int) -> Sequence[tuple[int, int]]:
         """Return the (source, row) pairs of the initial design that are still to be queried.
@@ -310,6 +308,7 @@ class Method(Protocol):
         ...
 
 
+@runtime_checkable
 class Judge(Protocol):
     """A method that decides by its models whether a training goes on."""
 

@@ -14,7 +14,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from optuna_misowild.gp.cost import LOG
 from optuna_misowild.gp.cost import fit_log_cost
 from optuna_misowild.gp.cost import typical_cost
 from optuna_misowild.gp.fit import MAX_DATA
@@ -101,6 +100,7 @@ class CostCooling:
     moves_outliers: ClassVar[bool] = True
     nested_design: ClassVar[bool] = True
     models_other_sources: ClassVar[bool] = False
+    only_preferred: ClassVar[bool] = True
 
     alpha: float | None = None
     initial_design: str = "lhs"
@@ -148,7 +148,6 @@ class CostCooling:
             cost[costed],
             default=typical_cost(cost),
             categorical=domain.categorical,
-            settings=LOG,
         )
         here = observations.source == 0
         running = X[here & observations.pending]

@@ -89,6 +89,7 @@ class PaperMethod:
     moves_outliers: ClassVar[bool] = False
     nested_design: ClassVar[bool] = False
     models_other_sources: ClassVar[bool] = False
+    only_preferred: ClassVar[bool] = False
 
     m: float = 1.0
     beta: float | Callable[[int], float] | None = None

@@ -113,12 +113,15 @@ class Settings:
             stops: Whether the study's pruner stops a training at the rung that it is meant for.
         """
         if distribution is None and self.steps is not None:
-            return rung_sources(
+            sources = rung_sources(
                 self.source, self.steps, trials, query_steps=self.query_sources, stops=stops
             )
-        sources = sources_of(self.source, distribution, self.preferred_source, self.query_sources)
-        if distribution is not None:
-            sources = numbered(sources, self.steps, trials)
+        else:
+            sources = sources_of(
+                self.source, distribution, self.preferred_source, self.query_sources
+            )
+            if distribution is not None:
+                sources = numbered(sources, self.steps, trials)
         return replace(sources, queryable=(0,)) if self.only_preferred else sources
 
     @property

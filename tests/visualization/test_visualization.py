@@ -25,6 +25,7 @@ from studies_to_see import with_category
 from studies_to_see import with_value
 
 from optuna_misowild import CarboCoolingSampler
+from optuna_misowild import CostCooling
 from optuna_misowild import MisoWildSampler
 from optuna_misowild import dashboard
 from optuna_misowild import recommend
@@ -64,8 +65,13 @@ STUDIES: dict[str, Callable[[], optuna.Study]] = {
     "constant": lambda: study_of(10, lambda trial: 0.0 * one_d(trial)),
     "no parameter": lambda: _without_parameters(),
     "cost-cooling": lambda: study_of(12, sampler=CarboCoolingSampler(alpha=1.0, seed=0)),
+    "cost-cooling among sources": lambda: study_of(12, sampler=cooling_among_sources()),
     "paper": lambda: study_of(15, two_d, sampler=MisoWildSampler(method="paper", seed=0)),
 }
+
+
+def cooling_among_sources() -> MisoWildSampler:
+    return MisoWildSampler(method=CostCooling(alpha=1.0), seed=0)
 
 
 def _only_running() -> optuna.Study:
@@ -84,7 +90,7 @@ def _without_parameters() -> optuna.Study:
     "kind",
     [
         kind
-        if kind in ("empty", "1-D", "6-D", "paper")
+        if kind in ("empty", "1-D", "6-D", "paper", "cost-cooling among sources")
         else pytest.param(kind, marks=pytest.mark.slow)
         for kind in STUDIES
     ],

@@ -111,6 +111,7 @@ class RobustMethod(Policy):
     moves_outliers: ClassVar[bool] = True
     nested_design: ClassVar[bool] = True
     models_other_sources: ClassVar[bool] = True
+    only_preferred: ClassVar[bool] = False
 
     max_cost_ratio: float = 1.0 / 3.0
     design_cost_share: float = 1.0
