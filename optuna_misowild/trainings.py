@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from optuna_misowild.methods.base import Judge
 from optuna_misowild.methods.base import Training
 from optuna_misowild.methods.base import Verdict
 from optuna_misowild.study.continued import beginning_of
@@ -65,11 +66,10 @@ def judged(method: Method, model: Any, view: StudyView, training: Training) -> V
     for; so it does where it has no place in the search space.
     """
     steps = view.sources.steps
-    if model is None or not hasattr(method, "judge") or np.isnan(training.x).any():
+    if model is None or not isinstance(method, Judge) or np.isnan(training.x).any():
         is_there = steps[training.reached] >= steps[training.meant]
         return Verdict(None if is_there else training.meant)
-    verdict: Verdict = method.judge(model, view.observations, view.domain, training)
-    return verdict
+    return method.judge(model, view.observations, view.domain, training)
 
 
 def resumed(
@@ -93,7 +93,7 @@ def resumed(
     """
     steps = view.sources.steps
     is_chosen = proposal.model is not None and math.isfinite(proposal.value)
-    if not hasattr(method, "resume") or not is_chosen:
+    if not isinstance(method, Judge) or not is_chosen:
         return proposal, None
     seen = view.observations
     rows = {int(n): i for i, n in enumerate(seen.trial) if seen.has_value[i]}
@@ -116,12 +116,15 @@ def resumed(
             )
         )
     verdicts = method.resume(proposal.model, trainings)
-    better = [i for i, verdict in enumerate(verdicts) if verdict.goes_on_to is not None]
+    better = [
+        (verdict.index, i, verdict.goes_on_to)
+        for i, verdict in enumerate(verdicts)
+        if verdict.goes_on_to is not None
+    ]
     if not better:
         return proposal, None
-    best = max(better, key=lambda i: verdicts[i].index)
-    source, index = verdicts[best].goes_on_to, verdicts[best].index
-    return replace(proposal, source=source, x=trainings[best].x, value=index), earlier[best]
+    index, i, source = max(better, key=lambda one: one[0])
+    return replace(proposal, source=source, x=trainings[i].x, value=index), earlier[i]
 
 
 def write_beginning(

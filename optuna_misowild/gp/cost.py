@@ -180,7 +180,6 @@ def fit_log_cost(
     *,
     default: float = 1.0,
     categorical: NDArray[np.bool_] | None = None,
-    settings: FitSettings = LOG,
 ) -> LogCost:
     """Fit log c_s of one source: ARD Matérn 5/2, maximum a posteriori.
 
@@ -193,8 +192,7 @@ def fit_log_cost(
         default: The cost of a source of which none is known; also the measure of what is tiny
             for one whose known costs are all 0.
         categorical: Which coordinates are categorical, shape (d,); by default none.
-        settings: What kind of model it is.
     """
     logarithms = log_costs(cost, default=default)
-    gp = fit_gp(X, logarithms, categorical=categorical, settings=settings)
+    gp = fit_gp(X, logarithms, categorical=categorical, settings=LOG)
     return LogCost(gp if len(cost) else replace(gp, mean=math.log(default)))

@@ -60,8 +60,8 @@ def max_variance_location(
     """Return where the variance of a model is largest, away from the queries of its source.
 
     Args:
-        model: The model.
-        source: Its source.
+        model: The model, of f_1.
+        source: The source that is to be queried there.
         queried: Locations of its queries, shape (n, d).
         domain: The search space.
         rng: Source of randomness.

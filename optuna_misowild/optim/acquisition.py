@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 
 _SQRT_2PI = np.sqrt(2.0 * np.pi)
+_MAY_FAIL = 0.1  # δ of the confidence bound
 
 
 class Differentiated(NamedTuple):
@@ -155,17 +156,17 @@ def penalized_lcb(
     )
 
 
-def confidence_beta(n: int, horizon: int, delta: float = 0.1) -> float:
+def confidence_beta(n: int, horizon: int) -> float:
     """Return β of Srinivas et al. (2012), Theorem 1: 2·log(N·n²·π²/(6·δ)) for N locations.
 
-    With N = horizon² this is what the authors of the paper use in their own code.
+    With N = horizon² this is what the authors of the paper use in their own code. δ, the
+    probability with which the confidence bound may fail, is 0.1.
 
     Args:
         n: Number of inducing locations in F̂.
         horizon: T, the number of evaluations planned.
-        delta: Probability with which the confidence bound may fail.
     """
-    return 2.0 * float(np.log((np.pi * horizon * n) ** 2 / (6.0 * delta)))
+    return 2.0 * float(np.log((np.pi * horizon * n) ** 2 / (6.0 * _MAY_FAIL)))
 
 
 def beta_at(beta: float | Callable[[int], float] | None, n: int, horizon: int) -> float:

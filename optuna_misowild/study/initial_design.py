@@ -30,9 +30,8 @@ if TYPE_CHECKING:
     from optuna_misowild.study.snapshot import StudyView
 
 
-# Where the preferred source has no value, so many more rows are tried to find a new one in a space
-# of few points.
-_MAX_ROWS = 100
+# So many further rows are tried in place of one that would repeat a query, in a small space.
+_MAX_FURTHER_ROWS = 100
 
 
 @dataclass(frozen=True)
@@ -84,7 +83,7 @@ class InitialDesign:
         def new_row(source: int, row: int) -> int | None:
             """Return the row, or a further one where that would repeat a query; None if all do."""
             least = max(int(observations.design_row.max(initial=-1)) + 1, view.n_rows)
-            further = range(least, least + _MAX_ROWS)
+            further = range(least, least + _MAX_FURTHER_ROWS)
             return next((r for r in (row, *further) if is_new(source, r)), None)
 
         wanted = (

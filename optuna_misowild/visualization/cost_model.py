@@ -35,7 +35,8 @@ def plot_cost_model(
     are those that :func:`~optuna_misowild.recommend` gives. The scale is logarithmic.
 
     How to read it: a source is worth asking where its cost is well below that of the preferred
-    one, which is the first. The sampler asks the others only where they cost less than a third.
+    one, which is the first. By default the sampler asks the others only where they cost less
+    than a third.
 
     Example:
 

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from optuna_misowild.figure_data import FigureData
 
 
+_DIGITS = 4  # More than those a picture does not show.
+
 Parameters = dict[str, Any]
 # Parameter sets and a source -> the mean and the standard deviation of the quantity, or None.
 Prediction = Callable[
@@ -122,7 +124,7 @@ def recommended(data: FigureData) -> list[Mark]:
     return [Mark("Recommended", "star", data.centre)]
 
 
-def compact(values: NDArray[np.float64], digits: int = 4) -> list[float | None]:
+def compact(values: NDArray[np.float64]) -> list[float | None]:
     """Return values with as many digits as a picture can show, NaN as None.
 
     Figures are stored as text, for the dashboard in pieces of two kilobytes.
@@ -131,5 +133,5 @@ def compact(values: NDArray[np.float64], digits: int = 4) -> list[float | None]:
     if len(finite) == 0:
         return [None] * len(values)
     spread = float(np.ptp(finite)) or float(np.abs(finite).max()) or 1.0
-    decimals = digits - 1 - math.floor(math.log10(spread))
+    decimals = _DIGITS - 1 - math.floor(math.log10(spread))
     return [round(float(v), decimals) if math.isfinite(v) else None for v in values]

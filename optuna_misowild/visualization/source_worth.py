@@ -97,7 +97,7 @@ def source_worth_figure(data: FigureData) -> go.Figure:
     asked = [worth.cost for worth in worths.values() if math.isfinite(worth.cost)]
     known = [worth.low for worth in worths.values() if math.isfinite(worth.correlation)]
     costs = log_axis(np.array([min([*asked, 0.1]) / 2.0, max([*asked, 1.0]) * 1.8]), most=8)
-    left, right = (10.0**end for end in costs["range"])
+    left = 10.0 ** costs["range"][0]
     lowest = min([-0.1, *known]) - 0.05
     # Those without a correlation stand below the axis of correlations, in a strip of their own.
     strip = lowest - 0.1

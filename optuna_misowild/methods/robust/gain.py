@@ -70,7 +70,8 @@ def net_gain(
 
     by Gauss–Hermite quadrature. Where no query has a positive worth, opening a further box is not
     worth its cost: Weitzman (1979), Optimal search for the best alternative. EI is the mixture of
-    both models, each with its odds; P(feasible) multiplies it.
+    both models, each with its odds; of that a query of another source moves the joint model's part
+    only. P(feasible) multiplies it.
 
     Args:
         model: The fitted model.
