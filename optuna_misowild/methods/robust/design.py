@@ -6,6 +6,8 @@ design runs, the search space may not be known yet.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 import math
 from typing import TYPE_CHECKING
 
@@ -69,89 +71,165 @@ def remaining_pairs(
             so all other cheap ones together.
         n_preferred_rows: At how many rows the preferred source is queried if another helps it.
     """
-    others = [s for s in observations.queryable if s > 0]
+    design = _Design(
+        observations, n_rows, max_cost_ratio, cost_share, cheap_factor, n_preferred_rows
+    )
     if 0 not in observations.queryable:  # Nothing to be cheap against: every row of all.
-        return [
-            (s, row) for row in range(n_rows) for s in others if free_rows(observations, s, [row])
-        ]
-    # Evaluations that say nothing, being neither observed nor lost, are those of pruned trials.
-    told = observations.pending | observations.has_value | observations.failed
-    n_preferred = int((told & (observations.source == 0)).sum())
-    covers = n_preferred >= n_rows
-    means = {s: _mean_cost(observations, s) for s in (0, *others)}
-    known = [mean for mean in means.values() if mean < math.inf]
-    is_known = means[0] < math.inf
-    if covers and not is_known:
+        every = [(row, s) for s in design.others for row in design.free(s, n_rows)]
+        return [(s, row) for row, s in sorted(every)]
+    if design.covers_preferred and not design.is_known:
         return []
-    reference = means[0] if is_known else max(known, default=0.0)
-    begin = _first_by_size(observations, others)
+    return design.pairs()
 
-    def is_cheap(s: int) -> bool:
-        """Return whether a source is cheap, as far as is known."""
-        if begin and (means[s] == math.inf or not is_known):
-            return seems_cheap_by_size(observations, s, begin, max_cost_ratio)
-        if is_known:
-            return seems_cheap(observations, s, max_cost_ratio)
-        return means[s] <= max_cost_ratio * reference > 0.0
 
-    cheap = [s for s in others if is_cheap(s)]
-    priced = [s for s in cheap or others if means[s] < math.inf]
-    cheapest = min(priced, key=means.__getitem__, default=None)
-    if begin and not is_known:
-        cheapest = begin[0]
-    is_waiting = not is_known and (observations.pending & (observations.source == 0)).any()
+@dataclass(frozen=True)
+class _Design:
+    """What is known of the sources while the design runs, and what follows from it.
 
-    def n_affordable(s: int) -> int:
-        """Return at how many rows a source may be queried."""
-        if begin and means[s] == math.inf and s not in begin and not (is_known and s in cheap):
-            return 0
-        if is_waiting and (s == cheapest or means[s] == math.inf):
-            return n_rows * (cheap_factor if s == cheapest else 1)
-        if begin and s == cheapest and not is_known:
-            ratio = cost_ratio_by_size(observations, s, begin)  # at most 1
-            return int(min(n_preferred_rows / ratio, n_rows))
-        if means[s] == math.inf:
+    The arguments are those of :func:`remaining_pairs`.
+    """
+
+    observations: Observations
+    n_rows: int
+    max_cost_ratio: float
+    cost_share: float
+    cheap_factor: int
+    n_preferred_rows: int
+
+    @cached_property
+    def others(self) -> list[int]:
+        """The sources besides the preferred one."""
+        return [s for s in self.observations.queryable if s > 0]
+
+    @cached_property
+    def n_preferred(self) -> int:
+        """How many queries of the preferred source there are."""
+        seen = self.observations
+        # Those that say nothing, being neither observed nor lost, are of pruned trials.
+        told = seen.pending | seen.has_value | seen.failed
+        return int((told & (seen.source == 0)).sum())
+
+    @property
+    def covers_preferred(self) -> bool:
+        """Whether the preferred source has as many queries as there are rows."""
+        return self.n_preferred >= self.n_rows
+
+    @cached_property
+    def costs(self) -> dict[int, float]:
+        """The mean cost of each source, infinite where it is unknown."""
+        return {s: _mean_cost(self.observations, s) for s in (0, *self.others)}
+
+    @property
+    def is_known(self) -> bool:
+        """Whether a cost of the preferred source is known."""
+        return self.costs[0] < math.inf
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether the first cost of the preferred source is being found out."""
+        seen = self.observations
+        return not self.is_known and bool((seen.pending & (seen.source == 0)).any())
+
+    @cached_property
+    def reference(self) -> float:
+        """The cost of the preferred source; while it is unknown, of the most expensive one."""
+        known = [cost for cost in self.costs.values() if cost < math.inf]
+        return self.costs[0] if self.is_known else max(known, default=0.0)
+
+    @cached_property
+    def smallest(self) -> list[int]:
+        """The two smallest sources, the smallest first; empty if they have no sizes."""
+        if not self.observations.sizes:
+            return []
+        return sorted(self.others, key=self.observations.sizes.__getitem__)[:2]
+
+    @cached_property
+    def cheap(self) -> list[int]:
+        """The sources that seem cheap, as far as is known."""
+        return [s for s in self.others if self._seems_cheap(s)]
+
+    @cached_property
+    def cheapest(self) -> int | None:
+        """The cheapest source, as far as is known, of the cheap ones if there are any."""
+        if self.smallest and not self.is_known:
+            return self.smallest[0]
+        priced = [s for s in self.cheap or self.others if self.costs[s] < math.inf]
+        return min(priced, key=self.costs.__getitem__, default=None)
+
+    @cached_property
+    def covering(self) -> list[int]:
+        """The other sources with values at as many rows as there are."""
+        seen = self.observations
+        return [s for s in self.others if len(_in_design(seen, seen.valued(s))) >= self.n_rows]
+
+    def _seems_cheap(self, s: int) -> bool:
+        if self.smallest and (self.costs[s] == math.inf or not self.is_known):
+            return seems_cheap_by_size(self.observations, s, self.smallest, self.max_cost_ratio)
+        if self.is_known:
+            return seems_cheap(self.observations, s, self.max_cost_ratio)
+        return self.costs[s] <= self.max_cost_ratio * self.reference > 0.0
+
+    def free(self, source: int, n: int) -> list[int]:
+        """Return those of the first rows that no trial of a source holds."""
+        return free_rows(self.observations, source, range(n))
+
+    def pairs(self) -> list[tuple[int, int]]:
+        """Return the pairs that are still to be queried, in their order."""
+        if not self.others:
+            return self._of_preferred_alone()
+        pairs = self._of_others()
+        if self.is_known and not self.cheap and not self.covering:
+            return [*pairs, *self._of_preferred_alone()]
+        if not self.n_preferred:
+            best = _best_rows(self.observations, self.others, self.n_rows)
+            return [*pairs, (0, next(iter(best), 0))]
+        if pairs:
+            return pairs
+        n = min(self.n_preferred_rows, self.n_rows) - self.n_preferred
+        best = _best_rows(self.observations, self.covering, self.n_rows)
+        return [(0, row) for row in free_rows(self.observations, 0, best)[: max(n, 0)]]
+
+    def _of_preferred_alone(self) -> list[tuple[int, int]]:
+        n = max(self.n_rows - self.n_preferred, 0)
+        return [(0, row) for row in self.free(0, self.n_rows)[:n]]
+
+    def _of_others(self) -> list[tuple[int, int]]:
+        seen = self.observations
+        counts = np.isfinite(seen.cost) | seen.pending | seen.has_value
+        if not self.is_known:
+            counts |= seen.failed
+        wanted = []
+        for s in self.others:
+            n = self._n_affordable(s)
+            n_asked = int((counts & (seen.source == s)).sum())
+            free = self.free(s, max(n, self.n_rows))
+            wanted += [(row, s) for row in free[: max(n - n_asked, 0)]]
+        return [(s, row) for row, s in sorted(wanted)]
+
+    def _n_affordable(self, s: int) -> int:
+        """Return at how many rows another source may be queried."""
+        is_priced, is_cheapest = self.costs[s] < math.inf, s == self.cheapest
+        if self.smallest and not is_priced and s not in self.smallest:
+            if not (self.is_known and s in self.cheap):
+                return 0
+        if self.is_waiting and (is_cheapest or not is_priced):
+            return self.n_rows * (self.cheap_factor if is_cheapest else 1)
+        if self.smallest and is_cheapest and not self.is_known:
+            ratio = cost_ratio_by_size(self.observations, s, self.smallest)  # at most 1
+            return int(min(self.n_preferred_rows / ratio, self.n_rows))
+        if not is_priced:
             return 1
-        n_least = MIN_READINGS if means[s] < means[0] < math.inf else 1
-        if s not in cheap or covers or (s != cheapest and not is_known):
+        n_least = MIN_READINGS if self.costs[s] < self.costs[0] < math.inf else 1
+        if s not in self.cheap or self.covers_preferred or not (is_cheapest or self.is_known):
             return n_least
-        n_most = cheap_factor * n_rows
-        if s == cheapest:
-            n_least = n_rows
+        n_most = self.cheap_factor * self.n_rows
+        if is_cheapest:
+            n_least = self.n_rows
         else:  # Together as many as the cheapest.
-            n_most //= len(cheap) - 1
-        affordable = cost_share * reference / len(cheap) / means[s] if means[s] > 0.0 else n_most
+            n_most //= len(self.cheap) - 1
+        share = self.cost_share * self.reference / len(self.cheap)
+        affordable = share / self.costs[s] if self.costs[s] > 0.0 else n_most
         return max(int(min(affordable, n_most)), n_least)
-
-    wanted = []
-    for s in others:
-        n = n_affordable(s)
-        counts = np.isfinite(observations.cost) | observations.pending | observations.has_value
-        if not is_known:
-            counts |= observations.failed
-        n_asked = int((counts & (observations.source == s)).sum())
-        free = free_rows(observations, s, range(max(n, n_rows)))
-        wanted += [(row, s) for row in free[: max(n - n_asked, 0)]]
-    pairs = [(s, row) for row, s in sorted(wanted)]
-    covering = [
-        s for s in others if len(_in_design(observations, observations.valued(s))) >= n_rows
-    ]
-    if is_known and not cheap and not covering or not others:
-        free = free_rows(observations, 0, range(n_rows))
-        return [*pairs, *((0, row) for row in free[: max(n_rows - n_preferred, 0)])]
-    if not n_preferred:
-        return [*pairs, (0, next(iter(_best_rows(observations, others, n_rows)), 0))]
-    if pairs:
-        return pairs
-    best = free_rows(observations, 0, _best_rows(observations, covering, n_rows))
-    return [(0, row) for row in best[: max(min(n_preferred_rows, n_rows) - n_preferred, 0)]]
-
-
-def _first_by_size(observations: Observations, others: list[int]) -> list[int]:
-    """Return the two smallest of some sources, the smallest first; empty if none has a size."""
-    if not observations.sizes:
-        return []
-    return sorted(others, key=observations.sizes.__getitem__)[:2]
 
 
 def _best_rows(observations: Observations, sources: list[int], n_rows: int) -> list[int]:
