@@ -63,7 +63,7 @@ def test_of_many_values_both_models_know_the_same_ones_of_the_preferred_source()
     # x⁺ is the best of all of them.
     assert len(model.ranked) == len(X)
     training = replace(observations, trial=np.arange(len(X)) // 2)
-    again = METHOD._fit(training, SQUARE, like=model, training=100)
+    again = METHOD.updated(model, training, SQUARE, training=100)
     assert len(again.joint.X) <= MAX_DATA + 2
     for row in (200, 201):  # Of the training that asks.
         assert (again.joint.X == X[row]).all(axis=1).any()

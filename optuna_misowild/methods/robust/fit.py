@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,11 +12,22 @@ from optuna_misowild.gp.cost import LOG
 from optuna_misowild.gp.cost import LogCost
 from optuna_misowild.gp.cost import log_costs
 from optuna_misowild.gp.cost import typical_cost
+from optuna_misowild.gp.fit import MAX_DATA
+from optuna_misowild.gp.fit import subset
 from optuna_misowild.gp.in_order import N_OFFSETS
 from optuna_misowild.gp.in_order import RESTART_EVERY
 from optuna_misowild.gp.in_order import Quantity
 from optuna_misowild.gp.in_order import fit_in_order
 from optuna_misowild.gp.memo import remember
+from optuna_misowild.methods.feasibility import fit_feasibility
+from optuna_misowild.methods.feasibility import log_probability
+from optuna_misowild.methods.feasibility import may_be_best
+from optuna_misowild.methods.outliers import clip_outliers
+from optuna_misowild.methods.robust.cost_ratio import log_ratio_limits
+from optuna_misowild.methods.robust.model import RobustModel
+from optuna_misowild.methods.spending import spending_limit
+from optuna_misowild.optim.acquisition import cooling_exponent
+from optuna_misowild.optim.domain import DUPLICATE
 
 
 if TYPE_CHECKING:
@@ -22,6 +35,8 @@ if TYPE_CHECKING:
 
     from optuna_misowild.gp.multi_source import MultiSourceGP
     from optuna_misowild.methods.base import Observations
+    from optuna_misowild.methods.feasibility import Feasibility
+    from optuna_misowild.optim.domain import Domain
 
 
 LOG_COST = Quantity(LOG, many=48)
@@ -115,3 +130,177 @@ def log_odds(joint: MultiSourceGP, single: MultiSourceGP) -> float:
         return -0.5 * float(np.sum(residual**2 / variance + np.log(variance)))
 
     return score(*joint.leave_one_out()) - score(*single.leave_one_out())
+
+
+def _clipped(observations: Observations) -> NDArray[np.float64]:
+    """Return the values with outliers moved in, shape (n,)."""
+    valued = observations.has_value
+    y: NDArray[np.float64] = observations.y.copy()
+    y[valued] = clip_outliers(y[valued], observations.source[valued])
+    return y
+
+
+def _of_first(joint: MultiSourceGP, single: MultiSourceGP) -> MultiSourceGP:
+    """Return a model of source 0 with those of its values that the joint model knows."""
+    known = joint.source == 0
+    return single.with_data(joint.X[known], joint.y[known], joint.source[known])
+
+
+@dataclass(frozen=True)
+class Fitting:
+    """The models and their constants, which :class:`~optuna_misowild.RobustMethod` documents."""
+
+    max_cost_ratio: float = 1.0 / 3.0
+    n_offsets: int = N_OFFSETS
+    n_mixture: int = 6
+    restart_every: int = RESTART_EVERY
+    min_distance: float = DUPLICATE
+
+    def fit(
+        self,
+        observations: Observations,
+        domain: Domain,
+        *,
+        cost: LogCost | None = None,
+    ) -> RobustModel:
+        """Fit the joint model, GP_1, the costs, and what is feasible.
+
+        Args:
+            observations: The trials so far.
+            domain: The search space.
+            cost: The model of the costs, if it is there.
+        """
+        y = _clipped(observations)
+        valued, first = np.flatnonzero(observations.has_value), observations.valued(0)
+
+        def fitted(
+            rows: NDArray[np.int_], n_sources: int, sizes: tuple[float, ...] = ()
+        ) -> MultiSourceGP:
+            return fit_in_order(
+                observations.X[rows],
+                observations.source[rows],
+                y[rows],
+                n_sources=n_sources,
+                n_initial=self.n_offsets,
+                restart_every=self.restart_every,
+                categorical=domain.categorical,
+                sizes=sizes,
+            )
+
+        joint = fitted(valued, observations.n_sources, observations.sizes)
+        single, odds = None, np.inf
+        if len(first) >= self.n_mixture and observations.feasible[first].any():
+            single = joint if len(first) == len(valued) else _of_first(joint, fitted(first, 1))
+            odds = log_odds(joint, single)
+        return self._models(
+            observations,
+            domain,
+            joint=joint,
+            single=single,
+            log_odds=odds,
+            cost=self.fit_costs(observations, domain) if cost is None else cost,
+            feasibility=fit_feasibility(
+                observations,
+                domain,
+                n_initial=self.n_offsets,
+                restart_every=self.restart_every,
+            ),
+        )
+
+    def updated(
+        self,
+        model: RobustModel,
+        observations: Observations,
+        domain: Domain,
+        *,
+        training: int,
+    ) -> RobustModel:
+        """Return models of earlier observations, given the new values; their hyperparameters stay.
+
+        Args:
+            model: The models.
+            observations: The trials so far.
+            domain: The search space.
+            training: A trial whose values the models have to know.
+        """
+        X, source, y = observations.X, observations.source, _clipped(observations)
+        valued = np.flatnonzero(observations.has_value)
+        own = valued[observations.trial[valued] == training]
+        rows = np.union1d(valued[subset(source[valued], y[valued], MAX_DATA)], own)
+        joint = model.joint.with_data(X[rows], y[rows], source[rows])
+        return self._models(
+            observations,
+            domain,
+            joint=joint,
+            single=None if model.single is None else _of_first(joint, model.single),
+            log_odds=model.log_odds,
+            cost=model.cost,
+            feasibility=model.feasibility,
+        )
+
+    def fit_costs(self, observations: Observations, domain: Domain) -> LogCost:
+        """Fit the joint model of the log costs."""
+        return fit_costs(
+            observations,
+            n_initial=self.n_offsets,
+            restart_every=self.restart_every,
+            categorical=domain.categorical,
+        )
+
+    def candidate_rows(
+        self, observations: Observations, domain: Domain, feasibility: Feasibility | None
+    ) -> NDArray[np.bool_]:
+        """Return which rows may be the incumbent, shape (n,)."""
+        return may_be_best(observations, feasibility, domain, min_distance=self.min_distance)
+
+    def _models(
+        self,
+        observations: Observations,
+        domain: Domain,
+        *,
+        joint: MultiSourceGP,
+        single: MultiSourceGP | None,
+        log_odds: float,
+        cost: LogCost,
+        feasibility: Feasibility | None,
+    ) -> RobustModel:
+        """Return the models with what follows from them: x⁺, what can be paid, where α stands."""
+        X, source = observations.X, observations.source
+        valued, first = np.flatnonzero(observations.has_value), observations.valued(0)
+        # A training has a row for each of its rungs.
+        places, place = np.unique(X[valued], axis=0, return_inverse=True)
+        mean = joint.predict_mean(places)[place.reshape(-1)]
+        candidates = self.candidate_rows(observations, domain, feasibility)[valued]
+        is_seeking = feasibility is not None and not candidates.any()
+        worth = -log_probability(feasibility, X[valued], 0) if is_seeking else mean
+        ranked = valued[np.lexsort((worth, ~candidates))]
+
+        unvalued = np.flatnonzero(~observations.has_value & ~observations.failed)
+        joint = joint.condition(X[unvalued], source=source[unvalued])
+        if single is not None:
+            single = single.condition(X[unvalued[source[unvalued] == 0]])
+        pending = pending_cost(observations, cost)
+        model = RobustModel(
+            joint=joint,
+            single=single,
+            log_odds=log_odds,
+            cost=cost,
+            incumbent=float(mean[candidates].min()) if candidates.any() else joint.mean,
+            x_plus=X[ranked[0]] if len(mean) else np.full(domain.d, 0.5),
+            ranked=X[ranked],
+            best=np.inf,
+            alpha=cooling_exponent(
+                observations.spent + pending, observations.initial_spent, observations.budget
+            ),
+            log_ratio_limit=log_ratio_limits(observations, cost.gp.noise, self.max_cost_ratio),
+            limit=spending_limit(
+                observations,
+                pending,
+                preferred=cost.median(X[first], 0),
+                cheapest=cheapest_cost(observations, cost),
+            ),
+            feasibility=feasibility,
+            is_seeking=is_seeking,
+        )
+        verified = first[observations.feasible[first]]
+        return replace(model, best=float(model.expected(X[verified]).min(initial=np.inf)))

@@ -15,24 +15,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from optuna_misowild.gp.fit import MAX_DATA
-from optuna_misowild.gp.fit import subset
-from optuna_misowild.gp.in_order import N_OFFSETS
-from optuna_misowild.gp.in_order import RESTART_EVERY
-from optuna_misowild.gp.in_order import fit_in_order
 from optuna_misowild.methods import arguments
 from optuna_misowild.methods.base import Proposal
 from optuna_misowild.methods.base import Verdict
 from optuna_misowild.methods.exploration import max_variance_location
-from optuna_misowild.methods.feasibility import fit_feasibility
-from optuna_misowild.methods.feasibility import log_probability
-from optuna_misowild.methods.outliers import clip_outliers
 from optuna_misowild.methods.robust.cost_ratio import log_ratio_limits
 from optuna_misowild.methods.robust.design import remaining_pairs
-from optuna_misowild.methods.robust.fit import cheapest_cost
-from optuna_misowild.methods.robust.fit import fit_costs
-from optuna_misowild.methods.robust.fit import log_odds
-from optuna_misowild.methods.robust.fit import pending_cost
 from optuna_misowild.methods.robust.ladder import ladder_pairs
 from optuna_misowild.methods.robust.model import RobustAcquisition
 from optuna_misowild.methods.robust.model import RobustModel
@@ -42,8 +30,6 @@ from optuna_misowild.methods.robust.training import beyond
 from optuna_misowild.methods.robust.training import judge
 from optuna_misowild.methods.spending import SpendingLimit
 from optuna_misowild.methods.spending import best_payable
-from optuna_misowild.methods.spending import spending_limit
-from optuna_misowild.optim.acquisition import cooling_exponent
 from optuna_misowild.optim.domain import distances
 from optuna_misowild.optim.maximize import Maximum
 from optuna_misowild.optim.maximize import maximize
@@ -54,7 +40,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from optuna_misowild.gp.cost import LogCost
     from optuna_misowild.methods.base import Incumbent
     from optuna_misowild.methods.base import Observations
     from optuna_misowild.methods.base import Training
@@ -77,6 +62,15 @@ class RobustMethod(Policy):
             sampler = MisoWildSampler(method=RobustMethod(max_cost_ratio=0.5))
 
     Args:
+        max_cost_ratio: Another source is dropped once it surely costs more than this times the
+            preferred source, and excluded at locations where it is predicted to.
+        n_offsets: Number of initial locations whose values tell by how much the sources differ
+            in the mean.
+        n_mixture: Number of values of the preferred source from which on the joint model has to
+            predict them better than a model of that source alone, or else loses its weight.
+        restart_every: Number of values after which the search for hyperparameters of the joint
+            model starts from its defaults again.
+        min_distance: Distance in the unit cube below which two queries of a source are the same.
         max_in_a_row: Number of queries elsewhere after which the preferred source is due.
         max_debt: What queries elsewhere may cost until the preferred source is due, in units of
             a query of the preferred source at x⁺, times α.
@@ -88,21 +82,12 @@ class RobustMethod(Policy):
         stagnation_tolerance: What counts as no progress, in standard deviations of its values.
         stagnation_radius: What counts as close, in units of √d.
         polishing_share: The share of the money that still goes to where the search has stagnated.
-        min_distance: Distance in the unit cube below which two queries of a source are the same.
-        max_cost_ratio: Another source is dropped once it surely costs more than this times the
-            preferred source, and excluded at locations where it is predicted to.
         design_cost_share: What all cheap sources together may cost in the initial design beyond
             its first rows, in units of a query of the preferred source.
         cheap_factor: How many times the number of rows the cheapest source is queried at most in
             the initial design, and so all other cheap ones together.
         n_preferred_rows: Number of rows of the initial design that the preferred source is
             queried at, if another source helps it: the best ones of the others.
-        n_offsets: Number of initial locations whose values tell by how much the sources differ
-            in the mean.
-        n_mixture: Number of values of the preferred source from which on the joint model has to
-            predict them better than a model of that source alone, or else loses its weight.
-        restart_every: Number of values after which the search for hyperparameters of the joint
-            model starts from its defaults again.
         min_probability: A training stops before its rung where it is less probable than this that
             the preferred source improves there on what is expected where it is best.
     """
@@ -113,13 +98,9 @@ class RobustMethod(Policy):
     models_other_sources: ClassVar[bool] = True
     only_preferred: ClassVar[bool] = False
 
-    max_cost_ratio: float = 1.0 / 3.0
     design_cost_share: float = 1.0
     cheap_factor: int = 2
     n_preferred_rows: int = 3
-    n_offsets: int = N_OFFSETS
-    n_mixture: int = 6
-    restart_every: int = RESTART_EVERY
     min_probability: float = 0.05
 
     def __post_init__(self) -> None:
@@ -160,122 +141,6 @@ class RobustMethod(Policy):
             cost_share=self.design_cost_share,
             cheap_factor=self.cheap_factor,
             n_preferred_rows=self.n_preferred_rows,
-        )
-
-    def fit(self, observations: Observations, domain: Domain) -> RobustModel:
-        """Fit the joint model, GP_1, the costs, and what is feasible."""
-        return self._fit(observations, domain)
-
-    def _fit(
-        self,
-        observations: Observations,
-        domain: Domain,
-        *,
-        like: RobustModel | None = None,
-        training: int = -1,
-        cost: LogCost | None = None,
-    ) -> RobustModel:
-        """Fit the models.
-
-        Args:
-            observations: The trials so far.
-            domain: The search space.
-            like: Models of earlier observations, which are given the new values: that is fast.
-            training: A trial that these have to know.
-            cost: The model of the costs, if it is there.
-        """
-        X, source, y = observations.X, observations.source, observations.y.copy()
-        valued = np.flatnonzero(observations.has_value)
-        y[valued] = clip_outliers(y[valued], source[valued])
-        if like is not None:
-            rows = valued[subset(source[valued], y[valued], MAX_DATA)]
-            own = np.flatnonzero((observations.trial == training) & observations.has_value)
-            rows = np.union1d(rows, own)
-            joint = like.joint.with_data(X[rows], y[rows], source[rows])
-            feasibility = like.feasibility
-        else:
-            joint = fit_in_order(
-                X[valued],
-                source[valued],
-                y[valued],
-                n_sources=observations.n_sources,
-                n_initial=self.n_offsets,
-                restart_every=self.restart_every,
-                categorical=domain.categorical,
-                sizes=observations.sizes,
-            )
-            feasibility = fit_feasibility(
-                observations, domain, n_initial=self.n_offsets, restart_every=self.restart_every
-            )
-        # A training has a row for each of its rungs.
-        places, place = np.unique(X[valued], axis=0, return_inverse=True)
-        mean = joint.predict_mean(places)[place.reshape(-1)]
-        candidates = self._candidate_rows(observations, domain, feasibility)[valued]
-        is_seeking = feasibility is not None and not candidates.any()
-        worth = -log_probability(feasibility, X[valued], 0) if is_seeking else mean
-        ranked = valued[np.lexsort((worth, ~candidates))]
-
-        first = observations.valued(0)
-        verified = first[observations.feasible[first]]
-        single, odds = None, np.inf
-        known = joint.source == 0
-        if like is not None:
-            odds = like.log_odds
-            if like.single is not None:
-                single = like.single.with_data(joint.X[known], joint.y[known], joint.source[known])
-        elif len(first) >= self.n_mixture and len(verified):
-            single = joint
-            if len(first) < len(valued):
-                single = fit_in_order(
-                    X[first],
-                    source[first],
-                    y[first],
-                    n_sources=1,
-                    n_initial=self.n_offsets,
-                    restart_every=self.restart_every,
-                    categorical=domain.categorical,
-                ).with_data(joint.X[known], joint.y[known], joint.source[known])
-            odds = log_odds(joint, single)
-
-        unvalued = np.flatnonzero(~observations.has_value & ~observations.failed)
-        joint = joint.condition(X[unvalued], source=source[unvalued])
-        if single is not None:
-            single = single.condition(X[unvalued[source[unvalued] == 0]])
-
-        if cost is None:
-            cost = self.fit_costs(observations, domain) if like is None else like.cost
-        pending = pending_cost(observations, cost)
-        model = RobustModel(
-            joint=joint,
-            single=single,
-            log_odds=odds,
-            cost=cost,
-            incumbent=float(mean[candidates].min()) if candidates.any() else joint.mean,
-            x_plus=X[ranked[0]] if len(mean) else np.full(domain.d, 0.5),
-            ranked=X[ranked],
-            best=np.inf,
-            alpha=cooling_exponent(
-                observations.spent + pending, observations.initial_spent, observations.budget
-            ),
-            log_ratio_limit=log_ratio_limits(observations, cost.gp.noise, self.max_cost_ratio),
-            limit=spending_limit(
-                observations,
-                pending,
-                preferred=cost.median(X[first], 0),
-                cheapest=cheapest_cost(observations, cost),
-            ),
-            feasibility=feasibility,
-            is_seeking=is_seeking,
-        )
-        return replace(model, best=float(model.expected(X[verified]).min(initial=np.inf)))
-
-    def fit_costs(self, observations: Observations, domain: Domain) -> LogCost:
-        """Fit the joint model of the log costs."""
-        return fit_costs(
-            observations,
-            n_initial=self.n_offsets,
-            restart_every=self.restart_every,
-            categorical=domain.categorical,
         )
 
     def too_expensive(self, observations: Observations, domain: Domain) -> dict[int, float]:
@@ -354,7 +219,7 @@ class RobustMethod(Policy):
         rest = observations.only(~region.contains(observations.X))
         if not len(rest.valued(0)):
             return None
-        of_rest = self._fit(rest, domain, cost=model.cost)
+        of_rest = self.fit(rest, domain, cost=model.cost)
         if of_rest.is_seeking:
             return None
         of_rest = replace(
@@ -389,7 +254,7 @@ class RobustMethod(Policy):
         seen = observations.only(~own)
         paid = training.paid - training.before
         seen = replace(seen, spent=seen.spent + (paid if np.isfinite(paid) else 0.0))
-        updated = self._fit(seen, domain, like=model, training=training.trial)
+        updated = self.updated(model, seen, domain, training=training.trial)
         return judge(updated, training, min_probability=self.min_probability)
 
     def resume(self, model: RobustModel, trainings: Sequence[Training]) -> list[Verdict]:
@@ -401,7 +266,7 @@ class RobustMethod(Policy):
         if not observations.has_value.any():
             return None
         model = self.fit(observations, domain)
-        candidates = self._candidate_rows(observations, domain, model.feasibility)
+        candidates = self.candidate_rows(observations, domain, model.feasibility)
         return best_evaluation(model, observations, candidates)
 
     def _best_query(

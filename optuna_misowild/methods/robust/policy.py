@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from optuna_misowild.methods.feasibility import may_be_best
 from optuna_misowild.methods.outliers import clip_outliers
+from optuna_misowild.methods.robust.fit import Fitting
 from optuna_misowild.methods.robust.fit import predicted_costs
 from optuna_misowild.methods.robust.region import Region
-from optuna_misowild.optim.domain import DUPLICATE
 from optuna_misowild.optim.domain import distances
 
 
@@ -27,13 +26,12 @@ if TYPE_CHECKING:
 
     from optuna_misowild.methods.base import Observations
     from optuna_misowild.methods.base import Proposal
-    from optuna_misowild.methods.feasibility import Feasibility
     from optuna_misowild.methods.robust.model import RobustModel
     from optuna_misowild.optim.domain import Domain
 
 
 @dataclass(frozen=True)
-class Policy:
+class Policy(Fitting):
     """The gates and their constants, which :class:`~optuna_misowild.RobustMethod` documents."""
 
     max_in_a_row: int = 10
@@ -44,7 +42,6 @@ class Policy:
     stagnation_tolerance: float = 1e-3
     stagnation_radius: float = 0.1
     polishing_share: float = 0.2
-    min_distance: float = DUPLICATE
 
     def redirect(
         self,
@@ -71,12 +68,6 @@ class Policy:
         if 0 not in allowed:
             return allowed
         return (0, *(s for s in allowed if s > 0 and len(observations.costed(s))))
-
-    def _candidate_rows(
-        self, observations: Observations, domain: Domain, feasibility: Feasibility | None
-    ) -> NDArray[np.bool_]:
-        """Return which rows may be the incumbent, shape (n,)."""
-        return may_be_best(observations, feasibility, domain, min_distance=self.min_distance)
 
     def is_due(self, observations: Observations, model: RobustModel) -> bool:
         """Whether the preferred source is to be queried: after too many queries elsewhere.
@@ -138,7 +129,7 @@ class Policy:
             observations,
             domain,
             sources,
-            candidates=self._candidate_rows(
+            candidates=self.candidate_rows(
                 observations, domain, None if model is None else model.feasibility
             ),
             n=self.promise_queries,
