@@ -244,11 +244,14 @@ def _best_rows(observations: Observations, sources: list[int], n_rows: int) -> l
         key=lambda s: (min(len(valued[s]), n_rows), _mean_cost(observations, s)),
         reverse=True,
     )
-    rows = []
-    for s in known:
-        y, feasible = observations.y[valued[s]], observations.feasible[valued[s]]
-        rows.append(int(observations.design_row[valued[s]][np.lexsort((y, ~feasible))[0]]))
-    return list(dict.fromkeys(rows))
+    return list(dict.fromkeys(best_first(observations, valued[s])[0] for s in known))
+
+
+def best_first(observations: Observations, index: NDArray[np.int_]) -> list[int]:
+    """Return the rows of some trials, the best first, those that violate a constraint last."""
+    order = np.lexsort((observations.y[index], ~observations.feasible[index]))
+    rows: list[int] = observations.design_row[index[order]].tolist()
+    return rows
 
 
 def _in_design(observations: Observations, index: NDArray[np.int_]) -> NDArray[np.int_]:
