@@ -206,26 +206,3 @@ def test_the_index_names_every_example() -> None:
     for path in EXAMPLES.glob("*.py"):
         if "__main__" in path.read_text():
             assert f"({path.name})" in index, path.name
-
-
-def test_the_picture_of_the_regret_has_a_panel_for_each_kind_of_source() -> None:
-    pytest.importorskip("plotly")
-    from examples.benchmarks.problems import PROBLEMS
-    from examples.regret_picture import picture
-
-    def run_of(name: str, regrets: list[float]) -> list[dict[str, object]]:
-        share = PROBLEMS[name].budget / len(regrets)
-        return [
-            {"spent": (i + 1) * share, "recommended": regret, "failure": ""}
-            for i, regret in enumerate(regrets)
-        ]
-
-    names = ["svc-splice", "rf-splice"]
-    runs = {name: {"robust": {0: run_of(name, [1.0, 0.1])}} for name in names}
-    runs["rf-splice"]["robust"][0][-1]["recommended"] = 0.001
-    runs["svc-splice"]["gp"] = {0: run_of("svc-splice", [1.0, 0.5])}  # Not on the other task.
-    figure = picture(runs, PROBLEMS)
-    assert [title.text for title in figure.layout.annotations] == ["Data subsets (2 tasks)"]
-    (line,) = figure.data
-    assert line.name == "MisoWildSampler"
-    assert (line.y[0], line.y[-1]) == pytest.approx((1.0, 0.01))
