@@ -12,6 +12,7 @@ from optuna_misowild.study.continued import beginning_of
 from optuna_misowild.study.costs import cost_so_far
 from optuna_misowild.study.readings import reached
 from optuna_misowild.study.steps import Visit
+from optuna_misowild.study.steps import may_be_steps
 from optuna_misowild.study.steps import recorded_rungs
 from optuna_misowild.study.steps import visit_of
 from optuna_misowild.study.steps import write_meant
@@ -98,7 +99,7 @@ class MisoWildPruner(BasePruner):
                 return known.stops
         view = sampler.view(study)
         sources = view.sources
-        if sampler.settings.steps is None and not sources.steps:
+        if sampler.settings.steps is None and not may_be_steps(sources):
             self._never_prunes(study, f"{type(sampler).__name__} without `steps`")
         source = _source_at(sources, step)
         if source is None or sources.steps[source] <= before:
@@ -108,7 +109,9 @@ class MisoWildPruner(BasePruner):
             return known.stops
         cost, is_timed = cost_so_far(trial, sampler.settings.cost_attr)
         visit = Visit(cost, is_timed)
-        if source > 0 and not _is_given(trial):
+        # Where a parameter names the source, its step is the end of the training.
+        end = 0 if sources.are_rungs else sources.of_trial(trial.params)
+        if source != end and not _is_given(trial):
             if source not in reached(trial, sources):  # It has reported NaN: it has diverged.
                 visit = Visit(cost, is_timed, stops=True)
             else:

@@ -102,6 +102,32 @@ def test_it_says_once_that_another_sampler_means_no_step(
     assert warnings_of(caplog).count("never prunes") == 1
 
 
+@pytest.mark.parametrize("steps", [None, STEPS])
+def test_where_the_source_is_a_number_of_epochs_its_training_may_end(
+    steps: tuple[int, ...] | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    def objective(trial: optuna.Trial) -> float:
+        n_epochs = trial.suggest_categorical("source", STEPS[::-1])
+        params = {name: trial.suggest_float(name, 0.0, 1.0) for name in "xy"}
+        for epoch in range(1, n_epochs + 1):
+            trial.set_user_attr("cost", float(epoch))
+            trial.report(value_of(params, epoch), epoch)
+            if trial.should_prune():
+                raise optuna.TrialPruned
+        return value_of(params, n_epochs)
+
+    sampler = MisoWildSampler(steps=steps, seed=0, budget=300.0)
+    study = optuna.create_study(sampler=sampler, pruner=MisoWildPruner())
+    study.optimize(objective, n_trials=25)
+    ends = {
+        (t.params["source"], t.state == TrialState.COMPLETE, t.last_step) for t in study.trials
+    }
+    assert {(step, True, step) for step in STEPS} <= ends
+    assert all(is_complete == (last == step) for step, is_complete, last in ends)
+    assert recommend(study).verified
+    assert not warnings_of(caplog)
+
+
 def test_it_never_raises(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -311,12 +337,12 @@ def test_where_reports_are_rare_no_place_is_trained_twice() -> None:
 
     sampler = MisoWildSampler(steps=(1, 3, 9, 27), seed=0)
     study = optuna.create_study(sampler=sampler, pruner=MisoWildPruner())
-    study.optimize(rare, n_trials=8)
+    study.optimize(rare, n_trials=7)
     states = [t.state == TrialState.COMPLETE for t in study.trials]
-    assert states == [n == 5 for n in range(8)]  # The best of the short ones, to the end.
+    assert states == [n == 5 for n in range(7)]  # The best of the short ones, to the end.
     places = [t.params["x"] for t in study.trials]
     assert places[5] in places[:5]
-    assert len(set(places)) == 7
+    assert len(set(places)) == 6
 
 
 def test_the_default_pruner_in_place_of_ours_is_said(caplog: pytest.LogCaptureFixture) -> None:

@@ -128,7 +128,9 @@ def readings_of(
     if sources.distribution is not None:
         query = meant
         limit = sources.steps[query]
-        values = {s: found for s, found in values.items() if sources.steps[s] < limit}
+        values = {s: found for s, found in values.items() if sources.steps[s] <= limit}
+        if trial.state == TrialState.RUNNING:
+            values.pop(query, None)
     elif is_complete:
         query = _ended_on(trial, sources, min(values, default=meant), is_complete=True)
     else:

@@ -156,7 +156,7 @@ def numbered(
         ValueError: If steps are given, but the choices are no numbers, or others.
     """
     choices = sources.choices
-    are_steps = all(_is_step(choice) for choice in choices)
+    are_steps = may_be_steps(sources)
     if steps is not None and not are_steps:
         raise ValueError(
             f"`steps={steps!r}` is given, but the objective suggests the source parameter "
@@ -187,9 +187,14 @@ def numbered(
     return replace(sources, steps=tuple(int(choice) - offset for choice in choices))
 
 
-def _is_step(choice: Any) -> bool:
-    is_integer = isinstance(choice, Integral) and not isinstance(choice, bool)
-    return is_integer and 0 < int(choice) < _MAX_STEP
+def may_be_steps(sources: Sources) -> bool:
+    """Whether all choices are numbers of steps; what the objective reports must agree."""
+    return all(
+        isinstance(choice, Integral)
+        and not isinstance(choice, bool)
+        and 0 < int(choice) < _MAX_STEP
+        for choice in sources.choices
+    )
 
 
 def offset_of(reported: Sequence[int] | dict[int, float]) -> int:

@@ -205,7 +205,11 @@ class Warnings:
         if self._settings.steps is not None or self._once.is_said(study, "pruned"):
             return
         trials = attributes.all_trials(study)
-        sources = self._settings.sources(latest_distribution(self._settings.source, trials))
+        sources = self._settings.sources(
+            latest_distribution(self._settings.source, trials), trials
+        )
+        if sources.steps:  # What a training has reported is known.
+            return
         has_name = sources.distribution is not None
         states = [
             TrialState.PRUNED if t.number == trial.number else t.state

@@ -234,14 +234,24 @@ def test_where_choices_are_numbers_of_epochs_a_training_tells_the_cheaper_ones(
     add(study, of(18), 4.0, **number_of(18))
     add(study, of(6), 8.5, cost=6.0, **number_of(6))
     add(study, of(6), state=TrialState.PRUNED, cost=6.0, **number_of(18))
+    add(study, of(6), state=TrialState.PRUNED, cost=6.0, **number_of(6))  # At its own end.
+    add(study, of(6), state=TrialState.RUNNING, cost=6.0, **number_of(6))
     observations = seen(study, steps)
     np.testing.assert_array_equal(
         told(observations),
-        [(2, 9.5), (1, 8.5), (0, 4.0), (2, 9.5), (1, 8.5), (2, 9.5), (1, 8.5), (0, NAN)],
+        [
+            *((2, 9.5), (1, 8.5), (0, 4.0)),
+            *((2, 9.5), (1, 8.5)),
+            *((2, 9.5), (1, 8.5), (0, NAN)),
+            *((2, 9.5), (1, 8.5)),
+            *((2, 9.5), (1, NAN)),
+        ],
     )
-    np.testing.assert_allclose(observations.cost, [2.0, 6.0, 18.0, 2.0, 6.0, 2.0, 6.0, NAN])
-    np.testing.assert_array_equal(observations.free, [1, 1, 0, 1, 0, 1, 1, 0])
-    assert observations.spent == 30.0
+    np.testing.assert_allclose(
+        observations.cost, [2.0, 6.0, 18.0, 2.0, 6.0, 2.0, 6.0, NAN, 2.0, 6.0, NAN, NAN]
+    )
+    np.testing.assert_array_equal(observations.free, [1, 1, 0, 1, 0, 1, 1, 0, 1, 0, 1, 0])
+    assert observations.spent == 36.0
 
 
 def test_reports_that_do_not_end_with_the_choice_are_no_sources() -> None:
