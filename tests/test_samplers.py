@@ -281,6 +281,34 @@ def test_no_parameter_in_common_leaves_a_recommendation(method: str) -> None:
     assert recommend(study).value == study.best_value
 
 
+def test_of_a_condition_not_the_branch_counts_but_what_was_observed() -> None:
+    """The models know the branch only, not the parameter that a branch alone has."""
+    study = optuna.create_study(sampler=MisoWildSampler(seed=0))
+    fixed = FloatDistribution(0.5, 0.5)
+    for kind, x, value in [
+        *(("a", i / 5, 1.0 + 0.01 * i) for i in range(5)),
+        *(("b", i / 5, value) for i, value in enumerate((4.0, 0.1, 3.0, 5.0, 2.0))),
+    ]:
+        study.add_trial(
+            optuna.create_trial(
+                params={"kind": kind, f"x_of_{kind}": x, "always": 0.5},
+                distributions={
+                    "kind": CategoricalDistribution(("a", "b")),
+                    f"x_of_{kind}": FloatDistribution(0.0, 1.0),
+                    "always": fixed,
+                },
+                value=value,
+            )
+        )
+    best = recommend(study)
+    assert (best.params["kind"], best.value) == ("b", 0.1)
+    seen = study.sampler.view(study).observations
+    assert seen.hidden.all()
+    study = optuna.create_study(sampler=MisoWildSampler(seed=0))
+    study.optimize(lambda t: t.suggest_float("x", 0.0, 1.0) + t.suggest_float("c", 2.0, 2.0), 4)
+    assert not study.sampler.view(study).observations.hidden.any()
+
+
 def test_what_breaks_a_constraint_of_the_user_is_not_recommended() -> None:
     def objective(trial: optuna.Trial) -> float:
         x = trial.suggest_float("x", 0.0, 1.0)

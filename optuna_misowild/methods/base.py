@@ -58,6 +58,8 @@ class Observations:
             where unknown. By default there is none, K = 0.
         free: Whether the row came at no cost, with the query of another source, shape (n,): on the
             way to its last step a training passes the others. By default none did.
+        hidden: Whether the trial has parameters that its location says nothing of, shape (n,):
+            those of a conditional search space. By default none has.
         lengths: How long a training to each source is, relative to the preferred one, where the
             sources are rungs that it passes one after the other, shape (S,). Else empty.
         sizes: The size of each source relative to the preferred one, where they differ in that,
@@ -81,16 +83,16 @@ class Observations:
     failed: NDArray[np.bool_] = None  # type: ignore[assignment]  # As many as there are rows.
     constraints: NDArray[np.float64] = None  # type: ignore[assignment]
     free: NDArray[np.bool_] = None  # type: ignore[assignment]
+    hidden: NDArray[np.bool_] = None  # type: ignore[assignment]
     lengths: tuple[float, ...] = ()
     sizes: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.failed is None:
-            object.__setattr__(self, "failed", np.zeros(len(self), dtype=bool))
+        for name in ("failed", "free", "hidden"):
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, np.zeros(len(self), dtype=bool))
         if self.constraints is None:
             object.__setattr__(self, "constraints", np.empty((len(self), 0)))
-        if self.free is None:
-            object.__setattr__(self, "free", np.zeros(len(self), dtype=bool))
 
     def __len__(self) -> int:
         return len(self.X)

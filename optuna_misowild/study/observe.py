@@ -8,6 +8,7 @@ of each rung that it has reached (:mod:`optuna_misowild.study.readings`).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from dataclasses import replace
 import math
 from typing import TYPE_CHECKING
 from typing import Any
@@ -120,7 +121,18 @@ class History:
             dtype=float,
         ).reshape(len(locations), len(axes))
         categorical = domain_of(space).categorical
-        return self._observations(X, self.source, placed, categorical, budget)
+        observations = self._observations(X, self.source, placed, categorical, budget)
+        hidden = {n for n, (trial, _) in each.items() if self._has_hidden(trial, space)}
+        return replace(
+            observations, hidden=np.array([n in hidden for n in observations.trial], dtype=bool)
+        )
+
+    def _has_hidden(self, trial: FrozenTrial, space: Mapping[str, BaseDistribution]) -> bool:
+        """Whether a trial has parameters that are not in the space, and might be others."""
+        return any(
+            name not in space and name != self.sources.name and not distribution.single()
+            for name, distribution in trial.distributions.items()
+        )
 
     def of_design(self, budget: float | None) -> Observations:
         """Return what the trials tell to the initial design, without locations.

@@ -26,6 +26,9 @@ def best_evaluation(
     counts is the posterior mean of f_1, by both models as they are trusted; without noise it
     is the value.
 
+    The mean is over all that share the location. Where a trial has parameters besides, its own
+    value counts.
+
     While the preferred source has too few values to check the joint model, the best of them
     is the best of few. Then what is expected to be better than all that it has shown is
     recommended, not verified; later it would have been verified. While nothing is known to be
@@ -45,7 +48,8 @@ def best_evaluation(
         rows = better if len(better) else rows
     if not len(rows):
         rows = np.flatnonzero(np.all(X == model.x_plus, axis=1) & observations.has_value)
-    means = model.expected(X[rows])
+    is_known = observations.hidden[rows] & (source[rows] == 0)
+    means = np.where(is_known, y[rows], model.expected(X[rows]))
     # Closer means are not told apart, as the noise has a floor. Their values are.
     tolerance = np.sqrt(NOISE_BOUNDS[0]) * model.joint.scale
     promising = rows[means <= means.min() + tolerance]
