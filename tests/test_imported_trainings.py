@@ -12,10 +12,12 @@ from curve_studies import study_of
 from curve_studies import value_of
 import numpy as np
 import optuna
+from optuna.distributions import CategoricalDistribution
 from optuna.distributions import FloatDistribution
 from optuna.trial import TrialState
 import pytest
 
+from optuna_misowild import CostCooling
 from optuna_misowild import MisoWildPruner
 from optuna_misowild import MisoWildSampler
 from optuna_misowild import import_trials
@@ -144,6 +146,31 @@ def test_with_a_source_parameter_steps_mean_nothing(earlier: optuna.Study) -> No
     assert not any(key.startswith(RUNG_KEY) for t in study.trials for key in t.system_attrs)
     study.sampler = optuna.samplers.RandomSampler()
     assert view_of(study).sources.choices == tuple(choices)
+
+
+@pytest.mark.parametrize("method", ["robust", "paper", CostCooling(alpha=1.0)])
+@pytest.mark.parametrize("source", ["full", "last month"])
+def test_where_steps_mean_nothing_what_was_stopped_tells_nothing(
+    earlier: optuna.Study, method: Any, source: str
+) -> None:
+    complete = [t for t in earlier.trials if t.state == TrialState.COMPLETE]
+    found = []
+    for old in (earlier.trials, complete):
+        own = MisoWildSampler(method=method, query_sources=["full"], seed=0)
+        study = optuna.create_study(sampler=own)
+        import_trials(study, old, source=source, choices=["full", "last month"])
+        for x, y in PLACES[:4]:
+            params = {"x": x, "y": y, "source": "full"}
+            trial = optuna.create_trial(
+                params=params,
+                distributions={**XY, "source": CategoricalDistribution(["full", "last month"])},
+                value=value_of(params, 18),
+                user_attrs={"cost": 1.0},
+            )
+            study.add_trial(trial)
+        places = [t.params for t in earlier.trials]
+        found.append(own.model(study).predict(places))
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-6)
 
 
 # Checkpoints.

@@ -100,6 +100,16 @@ class Observations:
         return np.isfinite(self.y)
 
     @property
+    def unrepeated(self) -> NDArray[np.bool_]:
+        """Which rows have no value, and are not to be queried again for it, shape (n,).
+
+        They are pending, have failed, or were pruned. What was pruned in another study is no query
+        of this one, and tells nothing.
+        """
+        is_own = np.arange(len(self)) >= self.n_imported
+        return np.asarray(~self.has_value & (is_own | self.failed))
+
+    @property
     def n_constraints(self) -> int:
         """K."""
         return int(self.constraints.shape[1])

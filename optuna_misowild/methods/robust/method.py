@@ -236,7 +236,7 @@ class RobustMethod(Policy):
                 ).with_data(joint.X[known], joint.y[known], joint.source[known])
             odds = log_odds(joint, single)
 
-        unvalued = np.flatnonzero(~observations.has_value & ~observations.failed)
+        unvalued = np.flatnonzero(observations.unrepeated & ~observations.failed)
         joint = joint.condition(X[unvalued], source=source[unvalued])
         if single is not None:
             single = single.condition(X[unvalued[source[unvalued] == 0]])
