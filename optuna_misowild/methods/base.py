@@ -38,7 +38,7 @@ class Observations:
         X: Locations in the unit cube, shape (n, d).
         source: Source of each location, shape (n,), in 0 … n_sources − 1.
         y: Observed values, shape (n,); NaN where there is none (pending, failed or pruned).
-        cost: Query costs, shape (n,); NaN where unknown.
+        cost: What it costs to query the source at the location, shape (n,); NaN where unknown.
         pending: Whether the trial is still running, shape (n,).
         trial: Trial numbers, shape (n,).
         design_row: Row of the initial design that the trial holds, shape (n,); −1 for none.
@@ -57,6 +57,8 @@ class Observations:
             where unknown. By default there is none, K = 0.
         free: Whether the row came at no cost, with the query of another source, shape (n,): on the
             way to its last step a training passes the others. By default none did.
+        before: What of its cost an earlier trial has paid, whose training it continues, shape
+            (n,); 0 where that is unknown. By default nothing.
         lengths: How long a training to each source is, relative to the preferred one, where the
             sources are rungs that it passes one after the other, shape (S,). Else empty.
         sizes: The size of each source relative to the preferred one, where they differ in that,
@@ -80,6 +82,7 @@ class Observations:
     failed: NDArray[np.bool_] = None  # type: ignore[assignment]  # As many as there are rows.
     constraints: NDArray[np.float64] = None  # type: ignore[assignment]
     free: NDArray[np.bool_] = None  # type: ignore[assignment]
+    before: NDArray[np.float64] = None  # type: ignore[assignment]
     lengths: tuple[float, ...] = ()
     sizes: tuple[float, ...] = ()
 
@@ -90,6 +93,8 @@ class Observations:
             object.__setattr__(self, "constraints", np.empty((len(self), 0)))
         if self.free is None:
             object.__setattr__(self, "free", np.zeros(len(self), dtype=bool))
+        if self.before is None:
+            object.__setattr__(self, "before", np.zeros(len(self)))
 
     def __len__(self) -> int:
         return len(self.X)
