@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from typing import Any
 from typing import ClassVar
 from typing import Protocol
+from typing import runtime_checkable
 
 import numpy as np
 
@@ -257,10 +258,12 @@ class FittedModel(Protocol):
         ...
 
 
+@runtime_checkable
 class Method(Protocol):
     """A method: a frozen dataclass of constants.
 
-    One that decides whether a training goes on has ``judge`` as well, see :class:`Judge`.
+    What has all of the following is one: ``isinstance`` looks for it. One that decides whether a
+    training goes on has ``judge`` as well, see :class:`Judge`.
 
     Attributes:
         logarithmic_acquisition: Whether its acquisition is the logarithm of a utility.
