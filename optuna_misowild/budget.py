@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from dataclasses import replace
+from datetime import datetime
 import math
 from typing import TYPE_CHECKING
 
@@ -34,6 +35,8 @@ from optuna_misowild.study_sampler import sampler_of
 
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from optuna.study import Study
     from optuna.trial import FrozenTrial
 
@@ -241,7 +244,9 @@ class StopWhenNotWorthIt:
     its cost after several trials in a row. That is an expectation of the models: a study that goes
     on may still find something better.
 
-    It never stops during the initial design, nor before the preferred source has six values.
+    It never stops during the initial design, nor before the preferred source has six values. All
+    that it knows is read from the trials, whoever ran them: a study that is resumed goes on where
+    it was, and one callback may serve several studies.
 
     Example:
 
@@ -275,7 +280,6 @@ class StopWhenNotWorthIt:
         )
         self._cost = None if cost is None else arguments.number("cost", cost, positive=True)
         self._patience = arguments.integer("patience", patience, least=1)
-        self._n_in_a_row = 0
 
     def __call__(self, study: Study, trial: FrozenTrial) -> None:
         if trial.state == TrialState.FAIL:
@@ -283,9 +287,12 @@ class StopWhenNotWorthIt:
         sampler = sampler_of(study)
         view = sampler.view(study)
         offer = self._best_offer(sampler, view)
-        self._n_in_a_row = 0 if offer.gain > 0.0 else self._n_in_a_row + 1
-        if self._n_in_a_row < self._patience:
+        known = _known_after_latest(view.trials, self._patience)
+        if offer.gain > 0.0 or len(known) < self._patience:
             return
+        for trials in known[1:]:
+            if self._best_offer(sampler, sampler.view(study, trials)).gain > 0.0:
+                return
         saved = ""
         if sampler.budget is not None and sampler.budget > view.spent:
             share = 1.0 - view.spent / sampler.budget
@@ -334,6 +341,22 @@ class _Offer:
 
 
 _UNKNOWN = _Offer(np.inf, np.nan, np.nan)
+
+
+def _known_after_latest(trials: Sequence[FrozenTrial], n: int) -> list[list[FrozenTrial]]:
+    """Return what was known after each of the n latest trials, the latest first.
+
+    Those that failed do not count among them, nor do imported ones, which ran before. There may be
+    fewer than n. What was running meanwhile is left out.
+    """
+    imported = [trial for trial in trials if is_imported(trial)]
+    own = [trial for trial in trials if trial.state.is_finished() and not is_imported(trial)]
+    own.sort(key=lambda trial: (trial.datetime_complete or datetime.max, trial.number))
+    ends = [i + 1 for i, trial in enumerate(own) if trial.state != TrialState.FAIL]
+    return [
+        sorted([*imported, *own[:end]], key=lambda trial: trial.number)
+        for end in reversed(ends[-n:])
+    ]
 
 
 def _running(view: StudyView) -> list[FrozenTrial]:

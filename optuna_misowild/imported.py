@@ -17,11 +17,15 @@ from optuna.trial import TrialState
 
 from optuna_misowild.methods import arguments
 from optuna_misowild.study import attributes
+from optuna_misowild.study.continued import record_of_beginning
 from optuna_misowild.study.costs import COST_ATTR
 from optuna_misowild.study.costs import costs_of
+from optuna_misowild.study.costs import has_own_unit
 from optuna_misowild.study.costs import recorded_cost_attr
 from optuna_misowild.study.optuna_private import is_same_study
+from optuna_misowild.study.readings import ended_on
 from optuna_misowild.study.source_parameter import latest_distribution
+from optuna_misowild.study.steps import records_of_rungs
 from optuna_misowild.study_sampler import cost_attr_of
 from optuna_misowild.study_sampler import sampler_of
 
@@ -92,7 +96,8 @@ def import_trials(
             those of the old trials; needed for ``params`` while no trial of the study has them.
         cost: What the models are told of the cost of a completed trial, in the unit of this
             study: None for nothing; a number; a function of the old trial, which may return None;
-            or ``"old"`` for the cost that it has had.
+            or ``"old"`` for the cost that it has had. Where steps are the sources, ``"old"`` tells
+            the cost of stopped trainings too.
 
     Returns:
         The number of trials that were added.
@@ -118,7 +123,10 @@ def import_trials(
     if choices is not None:
         given[settings.source] = CategoricalDistribution(arguments.choices("choices", choices))
     own = latest_distribution(settings.source, trials)
-    sources = settings.sources(given.get(settings.source, known.get(settings.source, own)))
+    sources = settings.sources(
+        given.get(settings.source, known.get(settings.source, own)),
+        [*attributes.all_trials(study), *trials],
+    )
     if source is None and None not in sources.choices[: len(sources) * bool(sources.distribution)]:
         source = OWN
     _check_source(source, sources, trials)
@@ -128,8 +136,12 @@ def import_trials(
     done = Counter(
         _key(trial) for trial in attributes.all_trials(study) if attributes.is_imported(trial)
     )
+    # With a source parameter, what trials have recorded of steps has no meaning.
+    are_trainings = settings.steps is not None and sources.distribution is None
+    costs = _costs(trials, cost, old_cost_attr, are_trainings)
+    is_timed = not has_own_unit(trials, old_cost_attr) if cost == "old" else None
     new = []
-    for trial, paid in zip(trials, _costs(trials, cost, old_cost_attr), strict=True):
+    for trial, paid in zip(trials, costs, strict=True):
         values = {**(params or {}), **trial.params}
         if sources.distribution is not None and source is not OWN:
             values[sources.name] = source
@@ -138,7 +150,18 @@ def import_trials(
         user_attrs = {k: v for k, v in trial.user_attrs.items() if k not in replaced}
         if math.isfinite(paid):
             user_attrs[settings.cost_attr] = paid
-        copy = _copy(trial, values, {**known, **trial.distributions, **given}, user_attrs, sources)
+        system_attrs = attributes.imported_attrs(
+            attributes.own_constraints(trial, sources.name),
+            _index(trial, values, sources),
+            _records(trial, is_timed) if are_trainings else {},
+        )
+        copy = _copy(
+            trial,
+            values,
+            {**known, **trial.distributions, **given},
+            user_attrs=user_attrs,
+            system_attrs=system_attrs,
+        )
         _check_compatible(trial, copy, known)
         if done[_key(copy)] > 0:
             done[_key(copy)] -= 1
@@ -207,7 +230,22 @@ def _check_source(source: Any, sources: Sources, trials: Sequence[FrozenTrial]) 
         )
 
 
-def _costs(trials: Sequence[FrozenTrial], cost: Any, old_cost_attr: str) -> list[float]:
+def _index(trial: FrozenTrial, values: Mapping[str, Any], sources: Sources) -> int | None:
+    """Return the source index by which a trial is marked, or None."""
+    if sources.are_rungs:
+        return ended_on(trial, sources, is_complete=trial.state == TrialState.COMPLETE)
+    return None if sources.distribution is None else sources.of_trial(values)
+
+
+def _records(trial: FrozenTrial, is_timed: bool | None) -> dict[str, Any]:
+    """Return what a trial has recorded as a training; see :func:`records_of_rungs`."""
+    beginning = record_of_beginning(trial, with_cost=is_timed is not None)
+    return {**records_of_rungs(trial, is_timed=is_timed), **beginning}
+
+
+def _costs(
+    trials: Sequence[FrozenTrial], cost: Any, old_cost_attr: str, are_trainings: bool
+) -> list[float]:
     """Return what the models are told of the cost of each trial; NaN for nothing."""
     if cost is None:
         known = [math.nan] * len(trials)
@@ -225,9 +263,13 @@ def _costs(trials: Sequence[FrozenTrial], cost: Any, old_cost_attr: str) -> list
         ]
     else:
         known = [arguments.number("cost", cost, positive=False)] * len(trials)
-    # What failed or was pruned is no sample of what an evaluation costs.
+    # What failed or was pruned is no sample of what an evaluation costs. But of a training it is
+    # known how far it went for it.
+    samples = {TrialState.COMPLETE}
+    if are_trainings and cost == "old":
+        samples.add(TrialState.PRUNED)
     return [
-        value if trial.state == TrialState.COMPLETE else math.nan
+        value if trial.state in samples else math.nan
         for trial, value in zip(trials, known, strict=True)
     ]
 
@@ -236,8 +278,9 @@ def _copy(
     trial: FrozenTrial,
     values: dict[str, Any],
     distributions: Mapping[str, BaseDistribution],
+    *,
     user_attrs: dict[str, Any],
-    sources: Sources,
+    system_attrs: dict[str, Any],
 ) -> FrozenTrial:
     """Return a trial as one of the new study."""
     unknown = sorted(values.keys() - distributions.keys())
@@ -253,10 +296,7 @@ def _copy(
             params=values,
             distributions={name: distributions[name] for name in values},
             user_attrs=user_attrs,
-            system_attrs=attributes.imported_attrs(
-                attributes.own_constraints(trial, sources.name),
-                None if sources.distribution is None else sources.of_trial(values),
-            ),
+            system_attrs=system_attrs,
             intermediate_values=trial.intermediate_values,
         )
     except ValueError as error:

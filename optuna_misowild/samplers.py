@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from typing import Any
 
 from optuna_misowild.base_sampler import MethodSampler
+from optuna_misowild.methods.base import Method
 from optuna_misowild.methods.carbo import CostCooling
 from optuna_misowild.methods.paper import PaperMethod
 from optuna_misowild.methods.robust import RobustMethod
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 
     from optuna.samplers import BaseSampler
     from optuna.trial import FrozenTrial
-
-    from optuna_misowild.methods.base import Method
 
 
 _METHODS: dict[str, type[Method]] = {"robust": RobustMethod, "paper": PaperMethod}
@@ -237,9 +236,14 @@ def _method_of(method: str | Method) -> Method:
         if method not in _METHODS:
             raise ValueError(f"`method` must be one of {sorted(_METHODS)}, but got {method!r}.")
         return _METHODS[method]()
-    if not all(hasattr(method, name) for name in ("design", "fit", "propose", "recommend")):
+    if not isinstance(method, Method):
         raise TypeError(
             f"`method` must be one of {sorted(_METHODS)} or a method object such as "
             f"PaperMethod(), but got {method!r}."
+        )
+    if isinstance(method, type):
+        name = method.__name__
+        raise TypeError(
+            f"`method` must be a method object, but got the class {name}. Did you mean {name}()?"
         )
     return method

@@ -17,7 +17,7 @@ from optuna_misowild.study.continued import stopped_trainings
 from optuna_misowild.study.continued import write_continued
 from optuna_misowild.study.costs import has_own_unit
 from optuna_misowild.study.readings import ended_on
-from optuna_misowild.study.steps import visit_of
+from optuna_misowild.study.steps import visited_cost
 
 
 if TYPE_CHECKING:
@@ -138,7 +138,5 @@ def write_beginning(
 def _paid(view: StudyView, trial: FrozenTrial) -> float:
     """Return what a training has cost until it stopped, with what it has gone on from."""
     step = view.sources.steps[ended_on(trial, view.sources, is_complete=False)]
-    visit = visit_of(trial, step)
-    if visit is None or visit.is_timed == has_own_unit(view.trials, view.cost_attr):
-        return math.nan
-    return beginning_of(trial)[1] + visit.cost
+    is_timed = not has_own_unit(view.trials, view.cost_attr)
+    return beginning_of(trial)[1] + visited_cost(trial, step, is_timed=is_timed)

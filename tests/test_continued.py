@@ -14,12 +14,15 @@ import optuna
 from optuna.trial import TrialState
 import pytest
 
+from optuna_misowild import CostBudgetCallback
 from optuna_misowild import MisoWildSampler
 from optuna_misowild import RobustMethod
 from optuna_misowild import continued_from
 from optuna_misowild import cumulated_cost
 from optuna_misowild.methods.base import Training
 from optuna_misowild.methods.base import Verdict
+from optuna_misowild.methods.robust.fit import query_costs
+from optuna_misowild.methods.robust.model import RobustModel
 from optuna_misowild.study import attributes
 from optuna_misowild.study.attributes import CONTINUED_KEY
 from optuna_misowild.study.attributes import RUNG_KEY
@@ -145,6 +148,36 @@ def test_without_a_visit_costs_are_in_proportion_to_the_steps_of_the_rest() -> N
     # 2 of the 8 epochs of the rest... up to step 6, 4 of them: 3 + 16 · 4/8.
     np.testing.assert_array_equal(seen.source[-2:], [1, 0])
     np.testing.assert_allclose(seen.cost[-2:], [11.0, np.nan])
+
+
+@pytest.mark.parametrize(("paid", "rest"), [(7.8, 12 * 1.3), (None, 18 * 1.3)])
+def test_of_a_training_that_goes_on_the_rest_is_still_to_be_paid(
+    paid: float | None, rest: float
+) -> None:
+    study = study_of(sampler=sampler())
+    add_stopped(study, 0.3)
+    spent = cumulated_cost(study)
+    study.add_trial(
+        optuna.create_trial(
+            state=TrialState.RUNNING,
+            params={"x": 0.3, "y": 0.6},
+            distributions=study.trials[0].distributions,
+            system_attrs={RUNG_KEY: [18, *STEPS], CONTINUED_KEY: [len(PLACES), 6, paid]},
+        )
+    )
+    assert CostBudgetCallback(spent + 0.95 * rest).is_spent(study)
+    assert not CostBudgetCallback(spent + 1.05 * rest).is_spent(study)
+    # So the sampler plans.
+    model = sampler().method.fit(sampler().view(study).observations, sampler().view(study).domain)
+    assert isinstance(model, RobustModel)
+    assert 400.0 - spent - model.limit.cost == pytest.approx(rest, rel=0.05)
+
+
+def test_a_query_that_has_gone_on_costs_the_rest(finished: optuna.Study) -> None:
+    view = sampler().view(finished)
+    seen, cost = view.observations, RobustMethod().fit_costs(view.observations, view.domain)
+    own = np.flatnonzero(seen.trial == len(PLACES) + 1)
+    np.testing.assert_allclose(query_costs(seen, cost)[own], [12 * 1.3])
 
 
 def test_a_trial_that_begins_anew_continues_none() -> None:

@@ -46,6 +46,8 @@ def test_multi_objective_studies_are_refused() -> None:
     [
         ({"method": "best"}, ValueError, r"`method` must be one of \['paper', .* but got 'best'"),
         ({"method": 3}, TypeError, "`method` must be one of .* but got 3"),
+        ({"method": PaperMethod}, TypeError, r"the class PaperMethod. Did .* PaperMethod\(\)\?"),
+        ({"method": int}, TypeError, "`method` must be one of .* but got <class 'int'>"),
         ({"source": ""}, ValueError, "`source` must not be empty"),
         ({"source": 1}, TypeError, "`source` must be a string, but got 1"),
         ({"budget": 0}, ValueError, "`budget` must be finite and positive, but got 0"),
@@ -67,6 +69,15 @@ def test_wrong_constructor_arguments(
 ) -> None:
     with pytest.raises(error, match=message):
         MisoWildSampler(**arguments)
+
+
+@pytest.mark.parametrize("lacking", ["fit", "too_expensive", "nested_design"])
+def test_a_method_has_all_that_is_asked_for(lacking: str) -> None:
+    own = {name: getattr(PaperMethod, name) for name in dir(PaperMethod) if name[0] != "_"}
+    assert MisoWildSampler(method=type("Own", (), own)())
+    del own[lacking]
+    with pytest.raises(TypeError, match="`method` must be one of"):
+        MisoWildSampler(method=type("Own", (), own)())
 
 
 @pytest.mark.parametrize(

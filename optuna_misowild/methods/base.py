@@ -39,7 +39,7 @@ class Observations:
         X: Locations in the unit cube, shape (n, d).
         source: Source of each location, shape (n,), in 0 … n_sources − 1.
         y: Observed values, shape (n,); NaN where there is none (pending, failed or pruned).
-        cost: Query costs, shape (n,); NaN where unknown.
+        cost: What it costs to query the source at the location, shape (n,); NaN where unknown.
         pending: Whether the trial is still running, shape (n,).
         trial: Trial numbers, shape (n,).
         design_row: Row of the initial design that the trial holds, shape (n,); −1 for none.
@@ -60,6 +60,8 @@ class Observations:
             way to its last step a training passes the others. By default none did.
         hidden: Whether the trial has parameters that its location says nothing of, shape (n,):
             those of a conditional search space. By default none has.
+        before: What of its cost an earlier trial has paid, whose training it continues, shape
+            (n,); 0 where that is unknown. By default nothing.
         lengths: How long a training to each source is, relative to the preferred one, where the
             sources are rungs that it passes one after the other, shape (S,). Else empty.
         sizes: The size of each source relative to the preferred one, where they differ in that,
@@ -84,6 +86,7 @@ class Observations:
     constraints: NDArray[np.float64] = None  # type: ignore[assignment]
     free: NDArray[np.bool_] = None  # type: ignore[assignment]
     hidden: NDArray[np.bool_] = None  # type: ignore[assignment]
+    before: NDArray[np.float64] = None  # type: ignore[assignment]
     lengths: tuple[float, ...] = ()
     sizes: tuple[float, ...] = ()
 
@@ -93,6 +96,8 @@ class Observations:
                 object.__setattr__(self, name, np.zeros(len(self), dtype=bool))
         if self.constraints is None:
             object.__setattr__(self, "constraints", np.empty((len(self), 0)))
+        if self.before is None:
+            object.__setattr__(self, "before", np.zeros(len(self)))
 
     def __len__(self) -> int:
         return len(self.X)
@@ -101,6 +106,16 @@ class Observations:
     def has_value(self) -> NDArray[np.bool_]:
         """Which rows have an observed value, shape (n,)."""
         return np.isfinite(self.y)
+
+    @property
+    def unrepeated(self) -> NDArray[np.bool_]:
+        """Which rows have no value, and are not to be queried again for it, shape (n,).
+
+        They are pending, have failed, or were pruned. What was pruned in another study is no query
+        of this one, and tells nothing.
+        """
+        is_own = np.arange(len(self)) >= self.n_imported
+        return np.asarray(~self.has_value & (is_own | self.failed))
 
     @property
     def feasible(self) -> NDArray[np.bool_]:
@@ -240,10 +255,12 @@ class FittedModel(Protocol):
         ...
 
 
+@runtime_checkable
 class Method(Protocol):
     """A method: a frozen dataclass of constants.
 
-    One that decides whether a training goes on has ``judge`` as well, see :class:`Judge`.
+    What has all of the following is one: ``isinstance`` looks for it. One that decides whether a
+    training goes on has ``judge`` as well, see :class:`Judge`.
 
     Attributes:
         logarithmic_acquisition: Whether its acquisition is the logarithm of a utility.

@@ -151,7 +151,7 @@ class CostCooling:
         )
         here = observations.source == 0
         running = X[here & observations.pending]
-        unvalued = X[here & ~observations.has_value & ~observations.failed]
+        unvalued = X[here & observations.unrepeated & ~observations.failed]
         alone = replace(observations.only(here), n_sources=1, queryable=(0,))
         feasibility = fit_feasibility(alone, domain)
         feasible = observations.feasible[valued]

@@ -335,7 +335,7 @@ def _with_unvalued(
     Pending ones, and those that have failed. The means stay as they are, and the uncertainty
     near such a query goes, so that it is not repeated.
     """
-    unvalued = ~observations.has_value
+    unvalued = observations.unrepeated
     conditioned = tuple(
         gp.condition(observations.X[unvalued & (observations.source == source)])
         for source, gp in enumerate(objective)

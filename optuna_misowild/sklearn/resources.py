@@ -77,7 +77,8 @@ def sources_of(
     """
     parts = _parts(fractions)
     if resource == ROWS:
-        return _parts_of_rows(estimator, parts, fractions == "auto", y, groups, splits, n_samples)
+        is_auto = isinstance(fractions, str)
+        return _parts_of_rows(estimator, parts, is_auto, y, groups, splits, n_samples)
     return _values(estimator, resource, parts, splits)
 
 
@@ -85,10 +86,10 @@ def _parts(fractions: Any) -> list[float]:
     """Return the fractions, the largest first."""
     if isinstance(fractions, str):
         return list(AUTO_FRACTIONS)
-    is_sequence = isinstance(fractions, (Sequence, np.ndarray))
-    numbers = [float(f) for f in fractions if isinstance(f, Real)] if is_sequence else []
-    is_part = all(0.0 < number <= 1.0 for number in numbers)
-    if not is_part or len(numbers) < len(fractions) or 1.0 not in numbers:
+    given = fractions.tolist() if isinstance(fractions, np.ndarray) else fractions
+    are_numbers = isinstance(given, Sequence) and all(isinstance(f, Real) for f in given)
+    numbers = [float(f) for f in given] if are_numbers else []
+    if 1.0 not in numbers or not all(0.0 < number <= 1.0 for number in numbers):
         raise ValueError(
             "fractions must be 'auto' or a list of numbers above 0 and up to 1, with 1 among "
             f"them, got {fractions!r} instead."

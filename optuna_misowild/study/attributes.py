@@ -108,15 +108,18 @@ def write_constraints(
     optuna_private.write_system_attr(study, trial, CONSTRAINTS_KEY, constraints)
 
 
-def imported_attrs(constraints: Mapping[str, Any], source: int | None) -> dict[str, Any]:
+def imported_attrs(
+    constraints: Mapping[str, Any], source: int | None, records: Mapping[str, Any]
+) -> dict[str, Any]:
     """Return the system attributes of a trial that is imported from another study.
 
     Args:
         constraints: The constraints of the user, as :func:`own_constraints` returns them.
         source: Its source index, for the mark of :func:`write_source`; None for no mark.
+        records: What it has recorded as a training of rungs.
     """
     marks = [] if source is None else [_mark_of(constraints, source)]
-    return {**constraints, **dict(marks), _IMPORTED_KEY: True}
+    return {**constraints, **dict(marks), **records, _IMPORTED_KEY: True}
 
 
 def _violation(source: int) -> float:

@@ -74,6 +74,15 @@ def write_continued(study: Study, trial: FrozenTrial, number: int, step: int, co
     optuna_private.write_system_attr(study, trial, CONTINUED_KEY, [number, step, paid])
 
 
+def record_of_beginning(trial: FrozenTrial, *, with_cost: bool) -> dict[str, Any]:
+    """Return the system attribute by which a trial goes on from another one, for a copy of it."""
+    record = _record(trial.system_attrs)
+    if record is None:
+        return {}
+    number, step, cost = record
+    return {CONTINUED_KEY: [number, step, cost if with_cost and math.isfinite(cost) else None]}
+
+
 def beginning_of(trial: FrozenTrial) -> tuple[int, float]:
     """Return the step after which a training has begun, and what had been paid until then.
 
@@ -93,19 +102,17 @@ def own_params(study: Study, trial: FrozenTrial) -> Mapping[str, Any]:
 
 
 def stopped_trainings(trials: Sequence[FrozenTrial]) -> list[FrozenTrial]:
-    """Return the trials that were pruned and that no other one has gone on from."""
+    """Return the trials that were pruned and that no other one has gone on from.
+
+    Those of another study are out of reach, and so are the numbers that they name.
+    """
+    own = [trial for trial in trials if not attributes.is_imported(trial)]
     followed = {
         record[0]
-        for trial in trials
+        for trial in own
         if trial.state != TrialState.FAIL and (record := _record(trial.system_attrs)) is not None
     }
-    return [
-        trial
-        for trial in trials
-        if trial.state == TrialState.PRUNED
-        and trial.number not in followed
-        and not attributes.is_imported(trial)
-    ]
+    return [t for t in own if t.state == TrialState.PRUNED and t.number not in followed]
 
 
 def _record(system_attrs: Mapping[str, Any]) -> tuple[int, int, float] | None:

@@ -6,8 +6,8 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from optuna_misowild.study.attributes import is_imported
-from optuna_misowild.study.readings import has_diverged
 from optuna_misowild.study.readings import has_failed
+from optuna_misowild.study.steps import has_diverged
 
 
 if TYPE_CHECKING:

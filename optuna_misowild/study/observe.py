@@ -21,6 +21,7 @@ from optuna_misowild.methods.base import Observations
 from optuna_misowild.optim.domain import distances
 from optuna_misowild.study import attributes
 from optuna_misowild.study.constraints import constraint_names
+from optuna_misowild.study.continued import beginning_of
 from optuna_misowild.study.costs import costs_of
 from optuna_misowild.study.costs import has_own_unit
 from optuna_misowild.study.readings import Reading
@@ -69,6 +70,7 @@ class History:
         y: Values in the minimised sense, shape (n,), possibly infinite; NaN where there is none.
         cost: Samples of the cost surface, shape (n,); NaN where there is none.
         free: Whether they came at no cost, with what the trial was meant for, shape (n,).
+        before: What of their cost an earlier trial has paid, shape (n,); 0 where it is unknown.
         running: Whether they are running, and not there yet, shape (n,).
         imported: Whether they are imported, shape (n,).
         stale: Whether their worker is gone, shape (n,). Such trials tell nothing, unless two of
@@ -91,6 +93,7 @@ class History:
     y: NDArray[np.float64]
     cost: NDArray[np.float64]
     free: NDArray[np.bool_]
+    before: NDArray[np.float64]
     running: NDArray[np.bool_]
     imported: NDArray[np.bool_]
     stale: NDArray[np.bool_]
@@ -177,6 +180,7 @@ class History:
             failed=self.failed[kept] | self.stale[kept],
             constraints=self.constraints[kept],
             free=self.free[kept],
+            before=self.before[kept],
             lengths=self.sources.lengths,
             sizes=self.sources.sizes,
         )
@@ -247,6 +251,7 @@ def read(
     sign = -1.0 if direction == StudyDirection.MAXIMIZE else 1.0
     y = np.array([sign * reading.value for *_, reading in kept], dtype=float)
     free = np.array([not reading.is_query for *_, reading in kept], dtype=bool)
+    before = np.array([beginning_of(trial)[1] for trial, *_ in kept], dtype=float)
     running = np.array([t.state == TrialState.RUNNING for t, *_ in kept], dtype=bool)
     return History(
         trials=[trial for trial, *_ in kept],
@@ -258,6 +263,7 @@ def read(
         y=y,
         cost=np.array([reading.cost for *_, reading in kept], dtype=float),
         free=free,
+        before=np.nan_to_num(before),
         running=running & np.isnan(y),
         imported=np.array([n in imported for n in number], dtype=bool),
         # What it had reported before tells no less.

@@ -14,9 +14,12 @@ from typing import TYPE_CHECKING
 from optuna.trial import TrialState
 
 from optuna_misowild.study.continued import beginning_of
+from optuna_misowild.study.steps import has_diverged
 from optuna_misowild.study.steps import meant_for
 from optuna_misowild.study.steps import offset_of
-from optuna_misowild.study.steps import visit_of
+from optuna_misowild.study.steps import visited_cost
+from optuna_misowild.study.steps import was_stopped_where_meant
+from optuna_misowild.study.steps import was_told_to_stop
 
 
 if TYPE_CHECKING:
@@ -42,12 +45,6 @@ class Reading:
     cost: float
     is_query: bool = True
     failed: bool = False
-
-
-def has_diverged(trial: FrozenTrial) -> bool:
-    """Whether the last value that a trial has reported is NaN."""
-    reports = trial.intermediate_values
-    return bool(reports) and math.isnan(reports[max(reports)])
 
 
 def has_failed(trial: FrozenTrial, state: TrialState) -> bool:
@@ -91,10 +88,7 @@ def ended_on(trial: FrozenTrial, sources: Sources, *, is_complete: bool) -> int:
 
 
 def _ended_on(trial: FrozenTrial, sources: Sources, furthest: int, *, is_complete: bool) -> int:
-    if is_complete:
-        visit = visit_of(trial, sources.steps[furthest])
-        return furthest if visit is not None and visit.stops else 0
-    return furthest
+    return 0 if is_complete and not was_told_to_stop(trial) else furthest
 
 
 def readings_of(
@@ -137,11 +131,13 @@ def readings_of(
         if trial.state == TrialState.RUNNING:
             values.pop(0, None)
         query = min([meant, *values])
+        if was_stopped_where_meant(trial):
+            query = min(values, default=meant)
 
     def cost_at(source: int) -> float:
-        visit = visit_of(trial, sources.steps[source])
-        if visit is not None and visit.is_timed == is_timed and not math.isnan(visit.cost):
-            return paid_before + visit.cost
+        visited = visited_cost(trial, sources.steps[source], is_timed=is_timed)
+        if not math.isnan(visited):
+            return paid_before + visited
         step, _ = values[source]  # In proportion to the step.
         reports = trial.intermediate_values
         end = max(reports) + offset_of(reports)

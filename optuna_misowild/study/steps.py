@@ -227,12 +227,39 @@ def write_meant(study: Study, trial: FrozenTrial, sources: Sources, source: int)
 def meant_for(trial: FrozenTrial, sources: Sources) -> int:
     """Return the source that a trial is meant for: the last rung, unless it has recorded another.
 
-    Where the rungs were others when it was, the first that is no shorter.
+    Where the rungs were others when it was, the first that is no shorter. A training that was
+    stopped and has recorded none, as under another sampler, was meant for where it stopped.
     """
-    record = recorded_rungs(trial)
-    if record is None:
+    meant = _meant_step(trial)
+    if meant is None:
         return 0
-    return max((s for s, step in enumerate(sources.steps) if step >= record[0]), default=0)
+    return max((s for s, step in enumerate(sources.steps) if step >= meant), default=0)
+
+
+def was_stopped_where_meant(trial: FrozenTrial) -> bool:
+    """Whether a training was stopped at the step that it was meant for, or beyond.
+
+    No rung need be there: they may have been others, or none.
+    """
+    if trial.state != TrialState.PRUNED or has_diverged(trial):
+        return False
+    meant, last = _meant_step(trial), trial.last_step
+    return meant is not None and last is not None and last >= meant
+
+
+def _meant_step(trial: FrozenTrial) -> int | None:
+    """Return the step that a trial is meant for, None for the last."""
+    record = recorded_rungs(trial)
+    if record is not None:
+        return record[0]
+    is_stopped = trial.state == TrialState.PRUNED and not has_diverged(trial)
+    return trial.last_step if is_stopped else None
+
+
+def has_diverged(trial: FrozenTrial) -> bool:
+    """Whether the last value that a trial has reported is NaN."""
+    reports = trial.intermediate_values
+    return bool(reports) and math.isnan(reports[max(reports)])
 
 
 def recorded_rungs(trial: FrozenTrial) -> list[int] | None:
@@ -243,7 +270,7 @@ def recorded_rungs(trial: FrozenTrial) -> list[int] | None:
 
 def recorded_steps(trials: Sequence[FrozenTrial]) -> tuple[int, ...] | None:
     """Return the steps that were the rungs of the latest trial that has recorded any, or None."""
-    for trial in reversed(trials):
+    for trial in reversed(attributes.imported_first(trials)):
         record = recorded_rungs(trial)
         if record is not None and len(record) > 2:
             return tuple(record[1:])
@@ -275,19 +302,69 @@ class Visit:
 
 def write_visit(study: Study, trial: FrozenTrial, step: int, visit: Visit) -> None:
     """Record that a trial has reached the rung of a step."""
+    optuna_private.write_system_attr(study, trial, f"{_MEANT_KEY}:{step}", _as_record(visit))
+
+
+def _as_record(visit: Visit) -> list[Any]:
     # NaN is no number in the JSON of other programs.
-    record = [
+    return [
         None if isinstance(value, float) and not math.isfinite(value) else value
         for value in vars(visit).values()
     ]
-    optuna_private.write_system_attr(study, trial, f"{_MEANT_KEY}:{step}", record)
 
 
 def forget_visits(study: Study, trial: FrozenTrial) -> None:
     """Take back the rungs that a trial has not reached, but inherited from one that it retries."""
-    for key, value in trial.system_attrs.items():
-        if key.startswith(f"{_MEANT_KEY}:") and value is not None:
-            optuna_private.write_system_attr(study, trial, key, None)
+    for step in visited_steps(trial):
+        optuna_private.write_system_attr(study, trial, f"{_MEANT_KEY}:{step}", None)
+
+
+def visited_steps(trial: FrozenTrial) -> list[int]:
+    """Return the steps of the rungs that a trial has recorded, in increasing order."""
+    prefix = f"{_MEANT_KEY}:"
+    recorded = [k for k, v in trial.system_attrs.items() if k.startswith(prefix) and v is not None]
+    steps = (key.removeprefix(prefix) for key in recorded)
+    return sorted(int(step) for step in steps if step.isdecimal())
+
+
+def was_told_to_stop(trial: FrozenTrial) -> bool:
+    """Whether a trial was told to stop at the last rung that it has recorded."""
+    visits = [visit_of(trial, step) for step in visited_steps(trial)[-1:]]
+    return any(visit is not None and visit.stops for visit in visits)
+
+
+def records_of_rungs(trial: FrozenTrial, *, is_timed: bool | None) -> dict[str, Any]:
+    """Return the system attributes that a trial has recorded of rungs, for a copy of it.
+
+    Args:
+        trial: The trial.
+        is_timed: Whether the costs that the copy keeps are seconds; None if it keeps none.
+    """
+    record = recorded_rungs(trial)
+    records: dict[str, Any] = {} if record is None else {_MEANT_KEY: record}
+    for step in visited_steps(trial):
+        visit = visit_of(trial, step)
+        if visit is not None:
+            cost = math.nan if is_timed is None else visited_cost(trial, step, is_timed=is_timed)
+            records[f"{_MEANT_KEY}:{step}"] = _as_record(replace(visit, cost=cost))
+    return records
+
+
+def visited_cost(trial: FrozenTrial, step: int, *, is_timed: bool) -> float:
+    """Return what a trial had cost when it reached the rung of a step; NaN if that is unknown.
+
+    So it is where the costs of the study have another unit. Imported costs have the same, as the
+    user has said.
+
+    Args:
+        trial: The trial.
+        step: The step.
+        is_timed: Whether the costs of the study are seconds.
+    """
+    visit = visit_of(trial, step)
+    if visit is None or (visit.is_timed != is_timed and not attributes.is_imported(trial)):
+        return math.nan
+    return visit.cost
 
 
 def visit_of(trial: FrozenTrial, step: int) -> Visit | None:

@@ -98,6 +98,12 @@ def test_a_parameter_of_the_estimator() -> None:
     assert [source.params for source in sources] == [{"n_estimators": n} for n in (30, 15, 1)]
 
 
+@pytest.mark.parametrize("resource", ["n_samples", "max_iter"])
+def test_fractions_may_be_an_array(resource: str) -> None:
+    sources = make(LogisticRegression(), resource, np.array([1.0, 0.5, 0.1]))
+    assert [s.choice for s in sources] == [s.choice for s in make(None, resource)]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -107,6 +113,9 @@ def test_a_parameter_of_the_estimator() -> None:
         ({"fractions": (1, 2)}, "above 0 and up to 1"),
         ({"fractions": (1, "0.1")}, "numbers"),
         ({"fractions": ()}, "with 1 among them"),
+        ({"fractions": np.array(1.0)}, "a list of numbers"),
+        ({"fractions": np.array([[1.0, 0.1]])}, "a list of numbers"),
+        ({"fractions": 1.0}, "a list of numbers"),
         ({"fractions": (1, 1e-4)}, "Cannot make parts of the rows"),
     ],
 )

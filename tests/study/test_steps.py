@@ -98,8 +98,10 @@ def test_the_steps_are_the_sources_and_the_last_is_preferred() -> None:
         # What is returned is the value of the last rung: such as the best one on the way.
         (EVERY, 4.0, TrialState.COMPLETE, [(2, 9.5), (1, 8.5), (0, 4.0)]),
         ({}, 4.0, TrialState.COMPLETE, [(0, 4.0)]),
-        (up_to(7), None, TrialState.PRUNED, [(2, 9.5), (1, 8.5), (0, NAN)]),
-        (up_to(1), None, TrialState.PRUNED, [(0, NAN)]),
+        # Nothing says that it was meant for more.
+        (up_to(7), None, TrialState.PRUNED, [(2, 9.5), (1, 8.5)]),
+        (up_to(1), None, TrialState.PRUNED, [(2, NAN)]),
+        ({}, None, TrialState.PRUNED, [(0, NAN)]),
         (up_to(18), None, TrialState.PRUNED, [(2, 9.5), (1, 8.5), (0, 5.5)]),
         (up_to(7), None, TrialState.FAIL, [(2, 9.5), (1, 8.5), (0, NAN)]),
         # While it runs, what it will return is not known.
@@ -111,11 +113,11 @@ def test_the_steps_are_the_sources_and_the_last_is_preferred() -> None:
         ({2: 9.0, 18: 5.0, 40: 2.0}, 2.0, TrialState.COMPLETE, [(2, 9.0), (0, 2.0)]),
         # NaN is none, and the next is as good as it gets; where it is the last, the training has
         # diverged, which is a failure. An infinite value is the worst.
-        (up_to(7, s2=NAN), None, TrialState.PRUNED, [(2, 9.25), (1, 8.5), (0, NAN)]),
+        (up_to(7, s2=NAN), None, TrialState.PRUNED, [(2, 9.25), (1, 8.5)]),
         (up_to(7, s6=NAN, s7=NAN), None, TrialState.PRUNED, [(2, 9.5), (0, NAN)]),
-        (up_to(6, s6=math.inf), None, TrialState.PRUNED, [(2, 9.5), (1, 9.5), (0, NAN)]),
+        (up_to(6, s6=math.inf), None, TrialState.PRUNED, [(2, 9.5), (1, 9.5)]),
         # From step 0.
-        ({0: 9.0, 1: 8.0, 2: 7.0}, None, TrialState.PRUNED, [(2, 7.0), (0, NAN)]),
+        ({0: 9.0, 1: 8.0, 2: 7.0}, None, TrialState.PRUNED, [(2, 7.0)]),
     ],
 )
 def test_what_a_trial_tells_of_each_rung(
@@ -144,7 +146,7 @@ def test_values_are_negated_where_the_study_maximises() -> None:
     study = optuna.create_study(direction="maximize")
     add(study, EVERY, 5.5)
     add(study, up_to(3), state=TrialState.PRUNED)
-    np.testing.assert_array_equal(seen(study).y, [-9.5, -8.5, -5.5, -9.5, NAN])
+    np.testing.assert_array_equal(seen(study).y, [-9.5, -8.5, -5.5, -9.5])
 
 
 def test_costs_are_in_proportion_to_the_step_and_an_epoch_counts_once() -> None:
@@ -153,9 +155,7 @@ def test_costs_are_in_proportion_to_the_step_and_an_epoch_counts_once() -> None:
     add(study, up_to(9), state=TrialState.PRUNED, cost=27.0)
     add(study, {step - 1: value for step, value in EVERY.items()}, 5.5, cost=36.0)
     observations = seen(study)
-    np.testing.assert_allclose(
-        observations.cost, [4.0, 12.0, 36.0, 6.0, 18.0, NAN, 6.0, 14.0, 36.0]
-    )
+    np.testing.assert_allclose(observations.cost, [4.0, 12.0, 36.0, 6.0, 18.0, 6.0, 14.0, 36.0])
     assert observations.spent == cumulated_cost(study) == 99.0
 
 

@@ -95,14 +95,17 @@ def _fit_costs(
     return LogCost(joint)
 
 
-def predicted_costs(observations: Observations, cost: LogCost) -> NDArray[np.float64]:
-    """Return the cost of each row, predicted where it is not known, shape (n,)."""
+def query_costs(observations: Observations, cost: LogCost) -> NDArray[np.float64]:
+    """Return what each row has cost or will cost its own trial, shape (n,).
+
+    It is predicted where it is not known. What an earlier trial has paid is not paid again.
+    """
     result: NDArray[np.float64] = observations.cost.copy()
     for s in range(observations.n_sources):
         rows = np.flatnonzero((observations.source == s) & ~np.isfinite(result))
         if len(rows):
             result[rows] = cost.median(observations.X[rows], s)
-    return result
+    return np.maximum(result - observations.before, 0.0)
 
 
 def cheapest_cost(observations: Observations, cost: LogCost) -> float:
@@ -116,7 +119,7 @@ def cheapest_cost(observations: Observations, cost: LogCost) -> float:
 
 def pending_cost(observations: Observations, cost: LogCost) -> float:
     """Return what the queries that are running will have cost together, by prediction."""
-    return float(predicted_costs(observations, cost)[observations.pending].sum())
+    return float(query_costs(observations, cost)[observations.pending].sum())
 
 
 def log_odds(joint: MultiSourceGP, single: MultiSourceGP) -> float:
@@ -275,7 +278,7 @@ class Fitting:
         worth = -log_probability(feasibility, X[valued], 0) if is_seeking else mean
         ranked = valued[np.lexsort((worth, ~candidates))]
 
-        unvalued = np.flatnonzero(~observations.has_value & ~observations.failed)
+        unvalued = np.flatnonzero(observations.unrepeated & ~observations.failed)
         joint = joint.condition(X[unvalued], source=source[unvalued])
         if single is not None:
             single = single.condition(X[unvalued[source[unvalued] == 0]])

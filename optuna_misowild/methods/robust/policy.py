@@ -14,7 +14,7 @@ import numpy as np
 
 from optuna_misowild.methods.outliers import clip_outliers
 from optuna_misowild.methods.robust.fit import Fitting
-from optuna_misowild.methods.robust.fit import predicted_costs
+from optuna_misowild.methods.robust.fit import query_costs
 from optuna_misowild.methods.robust.region import Region
 from optuna_misowild.optim.domain import distances
 
@@ -83,7 +83,7 @@ class Policy(Fitting):
         ]
         if len(elsewhere) >= self.max_in_a_row:
             return True
-        debt = predicted_costs(observations, model.cost)[elsewhere].sum()
+        debt = query_costs(observations, model.cost)[elsewhere].sum()
         unit = model.cost.median(model.x_plus[None], 0)[0]
         return bool(debt > self.max_debt * model.alpha * unit)
 
@@ -107,7 +107,7 @@ class Policy(Fitting):
         is_close = distances(X, best, categorical)[:, 0] <= radius
         if (is_close & (observations.source[since] == 0)).sum() < self.stagnation_queries:
             return None
-        costs = predicted_costs(observations, model.cost)[since]
+        costs = query_costs(observations, model.cost)[since]
         share = 0.0 if model.closed else self.polishing_share
         if costs[is_close].sum() <= share * costs.sum():
             return None
