@@ -67,7 +67,7 @@ class Recommendation:
     source: Any
     value: float
     std: float
-    trial: FrozenTrial | None = field(repr=False)  # It alone would fill a screen.
+    trial: FrozenTrial = field(repr=False)  # It alone would fill a screen.
     verified: bool
     mean: float
     feasible: bool = True
