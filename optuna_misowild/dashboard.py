@@ -80,6 +80,8 @@ def publish(study: Study, *, sampler: MethodSampler | None = None) -> None:
 
     Raises:
         ImportError: If plotly or optuna-dashboard is not installed.
+        TypeError: If an argument has the wrong type.
+        ValueError: If the study has several objectives, or lacks the sampler's preferred source.
     """
     _require()
     import optuna_dashboard

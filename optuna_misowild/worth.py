@@ -115,6 +115,10 @@ def source_verdicts(study: Study, *, sampler: MethodSampler | None = None) -> di
           surely costs more than ``RobustMethod(max_cost_ratio=...)`` times the preferred source.
         - ``"no value"``: all of its trials have failed or were pruned.
         - ``"never asked"``.
+
+    Raises:
+        TypeError: If an argument has the wrong type.
+        ValueError: If the study has several objectives, or lacks the sampler's preferred source.
     """
     data = FigureData(study, sampler)
     if not data.valued or data.model is None:
