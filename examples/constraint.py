@@ -61,7 +61,6 @@ def main() -> None:
     print_summary(study)
 
     best = recommend(study)
-    assert best.trial is not None
     above = best.trial.constraints["hot spot"]
     print(
         f"Its hot spot has {HOTTEST + above:.2f} K"

@@ -11,6 +11,7 @@ from typing import Any
 import warnings
 
 import numpy as np
+import optuna
 from optuna.samplers import BaseSampler
 from optuna.trial import Trial
 from optuna.trial import TrialState
@@ -437,8 +438,11 @@ class MethodSampler(BaseSampler):
             The model that the next suggestion would use.
 
         Raises:
-            ValueError: If there is nothing to fit yet.
+            TypeError: If an argument has the wrong type.
+            ValueError: If the study has several objectives, or lacks the preferred source, or if
+                there is nothing to fit yet.
         """
+        require_study(study)
         return self.model_of(self.view(study))
 
     def model_of(self, view: StudyView) -> Model:
@@ -451,6 +455,12 @@ class MethodSampler(BaseSampler):
         with single_blas_thread():
             fitted = self._method.fit(view.observations, view.domain)
         return Model(fitted, view.space, view.sources)
+
+
+def require_study(study: Any) -> None:
+    """Raise a ``TypeError`` if it is no study."""
+    if not isinstance(study, optuna.Study):
+        raise TypeError(f"`study` must be an Optuna study, but got {study!r}.")
 
 
 def _require_one_objective(study: Study) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from optuna.trial import TrialState
 
+from optuna_misowild.base_sampler import require_study
 from optuna_misowild.gp.cost import typical_cost
 from optuna_misowild.gp.threads import single_blas_thread
 from optuna_misowild.methods import arguments
@@ -70,9 +71,16 @@ def cumulated_cost(study: Study, *, cost_attr: str | None = None) -> float:
         cost_attr: User attribute of a trial that holds its cost; by default that of the study's
             sampler, or which the trials record, else ``"cost"``. Where no objective sets it, the
             cost is the wall-clock time in seconds.
+
+    Raises:
+        TypeError: If an argument has the wrong type.
+        ValueError: If ``cost_attr`` is empty.
     """
+    require_study(study)
     if cost_attr is None:
         cost_attr = cost_attr_of(study)
+    else:
+        cost_attr = arguments.text("cost_attr", cost_attr)
     known = paid(all_trials(study), cost_attr)
     return math.fsum(cost for cost in known if math.isfinite(cost))
 
@@ -134,7 +142,11 @@ class CostBudgetCallback:
             study.stop()
 
     def is_spent(self, study: Study) -> bool:
-        """Return whether the trials so far have cost the budget."""
+        """Return whether the trials so far have cost the budget.
+
+        Raises:
+            TypeError: If it is no study.
+        """
         spent = cumulated_cost(study, cost_attr=self._cost_attr)
         if spent < self._budget and self._running != "ignore":
             view = StudyView(study, self._settings(study))
@@ -308,6 +320,10 @@ class StopWhenNotWorthIt:
         """Return whether some query is expected to be worth its cost.
 
         So it is while too little is known to tell.
+
+        Raises:
+            TypeError: If it is no study.
+            ValueError: If the study has several objectives.
         """
         sampler = sampler_of(study)
         return self._best_offer(sampler, sampler.view(study)).gain > 0.0

@@ -25,7 +25,7 @@ from optuna_misowild.visualization.discrepancy import discrepancy_figure
 from optuna_misowild.visualization.feasibility import feasibility_figure
 from optuna_misowild.visualization.learning_curves import learning_curves_figure
 from optuna_misowild.visualization.objective_model import objective_model_figure
-from optuna_misowild.visualization.sample import spread_params
+from optuna_misowild.visualization.sample import spread_pairs
 from optuna_misowild.visualization.source_usage import source_usage_figure
 from optuna_misowild.visualization.source_worth import source_worth_figure
 from optuna_misowild.worth import source_worths
@@ -80,6 +80,8 @@ def publish(study: Study, *, sampler: MethodSampler | None = None) -> None:
 
     Raises:
         ImportError: If plotly or optuna-dashboard is not installed.
+        TypeError: If an argument has the wrong type.
+        ValueError: If the study has several objectives, or lacks the sampler's preferred source.
     """
     _require()
     import optuna_dashboard
@@ -234,24 +236,22 @@ def _importance(data: FigureData) -> list[str]:
     """Return how much each parameter matters on the preferred source, by the model of it.
 
     The part of the variance of the predicted mean that goes with a parameter and all of its
-    interactions (total effects, by Jansen's estimator), over the whole space. The dashboard's own
-    figure of importances knows no sources: it takes the values of all of them for one objective.
+    interactions (total effects, by Jansen's estimator), over the whole space, as a share of their
+    sum. The dashboard's own figure of importances knows no sources: it takes the values of all of
+    them for one objective.
     """
     if data.model is None or len(data.view.space) < 2:
         return []
-    params = spread_params(data.view)
+    params, others = spread_pairs(data.view)
     mean, _ = data.model.predict(params)
-    variance = float(np.var(mean))
-    if not variance > 0.0:
-        return []
     shares = {}
     for name in data.view.space:
-        # Each with the parameter of another one, half of the sample away.
-        others = params[len(params) // 2 :] + params[: len(params) // 2]
         changed = [{**one, name: other[name]} for one, other in zip(params, others, strict=True)]
         moved, _ = data.model.predict(changed)
-        shares[name] = float(np.mean((moved - mean) ** 2)) / (2.0 * variance)
+        shares[name] = float(np.mean((moved - mean) ** 2)) / 2.0
     total = math.fsum(shares.values())
+    if not total > 0.0:
+        return []
     ranked = sorted(shares.items(), key=lambda item: -item[1])
     text = ", ".join(f"{_escape(name)} {share / total:.0%}" for name, share in ranked)
     return [f"**Importance on {_escape(data.labels[0])}, by the model:** {text}."]

@@ -62,6 +62,11 @@ class Query:
     spent: float
     feasible: bool
 
+    @property
+    def key(self) -> tuple[int, int]:
+        """The trial's number and the source: a training is an observation of several sources."""
+        return self.trial.number, self.source
+
 
 class FigureData:
     """A study at one moment, as its figures show it: its trials are read once.
@@ -167,8 +172,8 @@ class FigureData:
         return f"{title} (s)" if self.cost_unit else title
 
     @cached_property
-    def moved_in(self) -> dict[int, float]:
-        """The values that were moved in before the models were fitted, by the trial's number."""
+    def moved_in(self) -> dict[tuple[int, int], float]:
+        """The values that were moved in before the models were fitted, by :attr:`Query.key`."""
         seen = self.view.observations
         if not self.sampler.method.moves_outliers or not len(seen):
             return {}
@@ -177,8 +182,9 @@ class FigureData:
             rows = rows[seen.source[rows] == 0]
         fitted = clip_outliers(seen.y[rows], seen.source[rows])
         moved = fitted < seen.y[rows]
-        values = self.sign * fitted[moved]
-        return dict(zip(seen.trial[rows[moved]].tolist(), values.tolist(), strict=True))
+        trials, sources = seen.trial[rows[moved]].tolist(), seen.source[rows[moved]].tolist()
+        values = (self.sign * fitted[moved]).tolist()
+        return dict(zip(zip(trials, sources, strict=True), values, strict=True))
 
     # What was fitted.
 
@@ -225,8 +231,8 @@ class FigureData:
             else f"state: {query.trial.state.name}",
             f"cost: {query.cost:.4g}" if math.isfinite(query.cost) else "cost: unknown",
         ]
-        if query.trial.number in self.moved_in:
-            lines.insert(3, f"for the model: {self.moved_in[query.trial.number]:.6g}")
+        if query.key in self.moved_in:
+            lines.insert(3, f"for the model: {self.moved_in[query.key]:.6g}")
         lines += [
             f"{name}: {value:.5g}" if isinstance(value, float) else f"{name}: {value}"
             for name, value in query.trial.params.items()

@@ -67,7 +67,7 @@ class Recommendation:
     source: Any
     value: float
     std: float
-    trial: FrozenTrial | None = field(repr=False)  # It alone would fill a screen.
+    trial: FrozenTrial = field(repr=False)  # It alone would fill a screen.
     verified: bool
     mean: float
     feasible: bool = True
@@ -103,8 +103,9 @@ def recommend(study: Study, *, sampler: MethodSampler | None = None) -> Recommen
 
     Raises:
         TypeError: If an argument has the wrong type.
-        ValueError: If no trial that the method learns from has finished with a value;
-            cost-cooling learns from the preferred source only.
+        ValueError: If the study has several objectives, or lacks the sampler's preferred source;
+            if no trial that the method learns from has finished with a value. Cost-cooling learns
+            from the preferred source only.
     """
     return recommend_from(*view_of(study, sampler))
 

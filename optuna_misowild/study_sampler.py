@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from typing import Any
 
-import optuna
 from optuna.distributions import CategoricalDistribution
 
 from optuna_misowild.base_sampler import MethodSampler
+from optuna_misowild.base_sampler import require_study
 from optuna_misowild.samplers import MisoWildSampler
 from optuna_misowild.study.attributes import all_trials
 from optuna_misowild.study.attributes import source_index_of
@@ -62,7 +62,7 @@ def view_of(study: Study, sampler: MethodSampler | None) -> tuple[MethodSampler,
             "`sampler` must be a MisoWildSampler, a CarboCoolingSampler or None, but got "
             f"{sampler!r}."
         )
-    _require_study(study)
+    require_study(study)
     trials = all_trials(study)
     if sampler is None:
         sampler = sampler_of(study, trials)
@@ -81,14 +81,9 @@ def own_sampler_of(study: Study) -> MethodSampler | None:
     Raises:
         TypeError: If it is no study.
     """
-    _require_study(study)
+    require_study(study)
     sampler = unwrapped(study.sampler)
     return sampler if isinstance(sampler, MethodSampler) else None
-
-
-def _require_study(study: Any) -> None:
-    if not isinstance(study, optuna.Study):
-        raise TypeError(f"`study` must be an Optuna study, but got {study!r}.")
 
 
 def _recorded_source(trials: Sequence[FrozenTrial]) -> tuple[str, Any]:

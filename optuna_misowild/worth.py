@@ -12,6 +12,7 @@ import numpy as np
 from optuna_misowild.figure_data import FigureData
 from optuna_misowild.gp.threads import single_blas_thread
 from optuna_misowild.methods.outliers import clip_outliers
+from optuna_misowild.study.space import decode
 
 
 if TYPE_CHECKING:
@@ -114,6 +115,10 @@ def source_verdicts(study: Study, *, sampler: MethodSampler | None = None) -> di
           surely costs more than ``RobustMethod(max_cost_ratio=...)`` times the preferred source.
         - ``"no value"``: all of its trials have failed or were pruned.
         - ``"never asked"``.
+
+    Raises:
+        TypeError: If an argument has the wrong type.
+        ValueError: If the study has several objectives, or lacks the sampler's preferred source.
     """
     data = FigureData(study, sampler)
     if not data.valued or data.model is None:
@@ -159,19 +164,16 @@ def source_worths(data: FigureData) -> dict[int, Worth]:
 def _relative_cost(data: FigureData, source: int) -> float:
     """Return the geometric mean of the relative cost over where a source was asked.
 
-    Over the places where both are predicted to cost anything; NaN if there is none, or if only
-    the source has no cost at all, as one whose trials were added.
+    Over the places that the models see, where both are predicted to cost anything; NaN if there
+    is none, or if only the source has no cost at all, as one whose trials were added.
     """
     model, space = data.model, data.view.space
     assert model is not None
-    has_cost = [len(data.view.observations.costed(s)) > 0 for s in (source, 0)]
+    seen = data.view.observations
+    has_cost = [len(seen.costed(s)) > 0 for s in (source, 0)]
     if has_cost == [False, True]:
         return math.nan
-    places = [
-        {name: query.trial.params[name] for name in space}
-        for query in data.valued
-        if query.source == source
-    ]
+    places = [decode(space, x) for x in seen.X[seen.valued(source)]]
     if not places:
         return math.nan
     costs = np.stack([np.abs(model.predict_cost(places, data.choice(s))[0]) for s in (source, 0)])

@@ -27,7 +27,9 @@ from studies_to_see import study_of
 from optuna_misowild import MisoWildSampler
 from optuna_misowild.dashboard import FIGURES
 from optuna_misowild.dashboard import DashboardCallback
+from optuna_misowild.dashboard import note_of
 from optuna_misowild.dashboard import publish
+from optuna_misowild.figure_data import FigureData
 
 
 def objective(trial: optuna.Trial) -> float:
@@ -128,6 +130,28 @@ def test_the_importance_is_that_on_the_preferred_source(study: optuna.Study) -> 
     )
     assert int(share_x) + int(share_y) in (99, 100, 101)
     assert "source" not in note.split("Importance")[1].split("\n")[0]
+
+
+@pytest.mark.parametrize(
+    "weights", [(1.0, 1.0), (4.0, 1.0), (1.0, 4.0), (1.0, 1.0, 0.0), (2.0, 1.0, 1.0, 2.0)]
+)
+def test_parameters_have_their_part_of_the_variance(weights: tuple[float, ...]) -> None:
+    names = "abcd"[: len(weights)]
+
+    def parabola(trial: optuna.Trial) -> float:
+        return sum(
+            weight * (trial.suggest_float(name, 0.0, 1.0) - 0.3) ** 2
+            for name, weight in zip(names, weights, strict=True)
+        )
+
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    study.optimize(parabola, n_trials=30)
+    note = note_of(FigureData(study, MisoWildSampler()))
+    (text,) = re.findall(r"\*\*Importance on objective, by the model:\*\* (.*)\.", note)
+    shares = {name: int(share) for name, share in re.findall(r"(\w) (\d+)%", text)}
+    squares = [weight**2 for weight in weights]
+    for name, square in zip(names, squares, strict=True):
+        assert shares[name] == pytest.approx(100.0 * square / sum(squares), abs=3.0)
 
 
 def test_what_the_user_has_written_is_kept(study: optuna.Study) -> None:

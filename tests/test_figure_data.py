@@ -6,6 +6,8 @@ from collections.abc import Callable
 import re
 from typing import Any
 
+from curve_studies import STEPS
+from curve_studies import study_of as trainings
 import numpy as np
 import optuna
 import pytest
@@ -20,6 +22,7 @@ from optuna_misowild import MisoWildSampler
 from optuna_misowild import figure_data
 from optuna_misowild import recommend
 from optuna_misowild.figure_data import FigureData
+from optuna_misowild.study.attributes import RUNG_KEY
 from optuna_misowild.visualization import plot_acquisition
 from optuna_misowild.visualization import plot_cost_history
 from optuna_misowild.visualization import plot_cost_model
@@ -70,6 +73,26 @@ def test_cost_cooling_shows_the_only_source_it_learns_from() -> None:
     history = plot_cost_history(study, sampler=CarboCoolingSampler(alpha=1.0))
     assert "for the model: " in traces(history, "full")[0].text[-1]
     assert "for the model: " not in traces(history, "half")[0].text[-1]
+
+
+def test_of_a_training_it_shows_what_the_models_have_seen_of_its_last_step() -> None:
+    study = optuna.create_study(sampler=MisoWildSampler(steps=STEPS))
+    for trial in trainings().trials:
+        # One to the end; of two that have ended at the first step, one was meant to go on.
+        if trial.number in (1, 9, 10):
+            trial.intermediate_values[STEPS[0]] = 1e6
+        if trial.number == 9:
+            trial.system_attrs[RUNG_KEY] = [STEPS[-1], *STEPS]
+        study.add_trial(trial)
+    data = FigureData(study)
+    hovers = {query.trial.number: data.hover(query) for query in data.queries}
+    assert {n for n, text in hovers.items() if "for the model" in text} == {9, 10}
+    figure = plot_objective_model(study, ["x"])
+    (points,) = traces(figure, "step 18", "markers")
+    assert list(points.y) == [query.value for query in data.queries if query.source == 0]
+    (points,) = traces(figure, "step 2", "markers")
+    assert 1.0 < max(points.y) < 100.0
+    assert re.search(r"shown so: step 2: 2 to [\d.]+\. ", figure.layout.title.text)
 
 
 @pytest.mark.filterwarnings("error:.*:RuntimeWarning")

@@ -78,7 +78,7 @@ def test_paper_verifies_its_recommendation_at_the_end(
             "10%",
             0.01,
             0.0,
-            None,
+            study.trials[0],
             False,
             0.01,
             _source_param="source",

@@ -54,7 +54,6 @@ def test_forty_trials_find_the_optimum_of_the_preferred_source(
         assert (sign * recommendation.mean, recommendation.std) == pytest.approx(expected)
     if recommendation.verified:
         assert recommendation.source == "full"
-        assert recommendation.trial is not None
         assert recommendation.value == recommendation.trial.value
     else:
         assert recommendation.value == recommendation.mean

@@ -187,7 +187,7 @@ def test_odd_values_do_not_stop_a_study(
     assert len(study.trials) == 10
     assert len({(t.params["source"], t.params["x"]) for t in study.trials}) >= 9
     assert all(t.user_attrs["cost"] >= 0.0 for t in study.trials)
-    assert recommend(study).trial is not None
+    assert recommend(study).trial.state == TrialState.COMPLETE
 
 
 def test_a_preferred_source_that_has_only_failed() -> None:

@@ -120,7 +120,6 @@ class Study(RuleBasedStateMachine):
                 recommend(self.study)
             return
         recommendation = recommend(self.study)
-        assert recommendation.trial is not None
         assert recommendation.trial.state == TrialState.COMPLETE
         of_preferred = [
             t

@@ -103,7 +103,7 @@ class Density:
         d2 = np.square(differences)
         d2[categorical] = differences[categorical] != 0.0
         # (p, n(n − 1)/2): a row for each length scale.
-        self._d2 = d2 if ard else d2.sum(axis=0, keepdims=True)
+        self._d2 = d2 if ard or not len(d2) else d2.sum(axis=0, keepdims=True)
         # A matrix in Fortran order, of which LAPACK reads and writes the lower triangle only.
         self._matrix = np.zeros((n, n), order="F")
         self._flat = self._matrix.T.reshape(-1)

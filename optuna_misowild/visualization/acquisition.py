@@ -75,8 +75,9 @@ def plot_acquisition(
 
     Raises:
         ImportError: If plotly is not installed.
-        ValueError: If a name in ``params`` is not that of a parameter that all completed trials
-            have.
+        TypeError: If an argument has the wrong type.
+        ValueError: If the study has several objectives, or lacks the sampler's preferred source,
+            or a name in ``params`` is not that of a parameter that all completed trials have.
     """
     return acquisition_figure(FigureData(study, sampler), params)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 import math
@@ -192,7 +193,11 @@ def chosen_axes(data: FigureData, params: Sequence[str] | None) -> list[Axis]:
     space = data.view.space
     if params is None:
         names = sorted(space)
-    elif isinstance(params, str) or not all(isinstance(name, str) for name in params):
+    elif (
+        isinstance(params, str)
+        or not isinstance(params, Iterable)
+        or not all(isinstance(name, str) for name in params)
+    ):
         raise TypeError(f"`params` must be a list of names of parameters, but got {params!r}.")
     else:
         names = list(dict.fromkeys(params))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from collections.abc import Mapping
 import math
 from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 import optuna
@@ -80,17 +82,28 @@ def plot_cost_history(
 
     Raises:
         ImportError: If plotly is not installed.
-        ValueError: If there is no study, or some minimise and others maximise.
+        TypeError: If an argument has the wrong type.
+        ValueError: If the study has several objectives, or lacks the sampler's preferred source;
+            if there is no study, or some minimise and others maximise.
     """
     if isinstance(study, optuna.Study):
         return cost_history_figure(FigureData(study, sampler))
-    named = study if isinstance(study, Mapping) else {s.study_name: s for s in study}
+    named = study if isinstance(study, Mapping) else _by_name(study)
     compared = {name: FigureData(one, sampler) for name, one in named.items()}
     if not compared:
         raise ValueError("`study` must be a study, or contain at least one, but is empty.")
     if len({data.is_maximised for data in compared.values()}) > 1:
         raise ValueError("The studies in `study` must all minimise or all maximise.")
     return _comparison(compared)
+
+
+def _by_name(studies: Any) -> dict[str, Study]:
+    listed = list(studies) if isinstance(studies, Iterable) else [studies]
+    if not all(isinstance(study, optuna.Study) for study in listed):
+        raise TypeError(
+            f"`study` must be an Optuna study, or a list or a dict of them, but got {studies!r}."
+        )
+    return {study.study_name: study for study in listed}
 
 
 def cost_history_figure(data: FigureData) -> go.Figure:

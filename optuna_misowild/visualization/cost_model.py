@@ -59,8 +59,9 @@ def plot_cost_model(
 
     Raises:
         ImportError: If plotly is not installed.
-        ValueError: If a name in ``params`` is not that of a parameter that all completed trials
-            have.
+        TypeError: If an argument has the wrong type.
+        ValueError: If the study has several objectives, or lacks the sampler's preferred source,
+            or a name in ``params`` is not that of a parameter that all completed trials have.
     """
     return cost_model_figure(FigureData(study, sampler), params)
 

@@ -85,6 +85,8 @@ def plot_learning_curves(study: Study, *, sampler: MethodSampler | None = None) 
 
     Raises:
         ImportError: If plotly is not installed.
+        TypeError: If an argument has the wrong type.
+        ValueError: If the study has several objectives, or lacks the sampler's preferred source.
     """
     return learning_curves_figure(FigureData(study, sampler))
 

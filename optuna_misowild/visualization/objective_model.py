@@ -61,8 +61,9 @@ def plot_objective_model(
 
     Raises:
         ImportError: If plotly is not installed.
-        ValueError: If a name in ``params`` is not that of a parameter that all completed trials
-            have.
+        TypeError: If an argument has the wrong type.
+        ValueError: If the study has several objectives, or lacks the sampler's preferred source,
+            or a name in ``params`` is not that of a parameter that all completed trials have.
     """
     return objective_model_figure(FigureData(study, sampler), params)
 
@@ -86,7 +87,7 @@ def objective_model_figure(data: FigureData, params: Sequence[str] | None = None
         sources=data.modelled,
         captions=[data.labels[source] for source in data.modelled],
         centre=data.centre,
-        observed=lambda query: data.moved_in.get(query.trial.number, query.value),
+        observed=lambda query: data.moved_in.get(query.key, query.value),
         marks=recommended(data),
         low_is_dark=not data.is_maximised,
     )
@@ -97,8 +98,8 @@ def _moved(data: FigureData) -> str:
     """Say which observations are shown, as the models saw them, at another value."""
     parts = []
     for source in data.modelled:
-        own = [q.trial.number for q in data.queries if q.source == source]
-        moved = [data.moved_in[number] for number in own if number in data.moved_in]
+        own = [query.key for query in data.queries if query.source == source]
+        moved = [data.moved_in[key] for key in own if key in data.moved_in]
         if moved:
             parts.append(f"{data.labels[source]}: {len(moved)} to {moved[0]:.3g}")
     if not parts:

@@ -28,10 +28,24 @@ _N_STEPS = 64
 
 def spread_params(view: StudyView) -> list[dict[str, Any]]:
     """Return 512 parameter sets, evenly spread and the same at every call."""
+    return _spread(view, 1)[0]
+
+
+def spread_pairs(view: StudyView) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return 512 pairs of parameter sets, evenly spread and the same at every call.
+
+    The two of a pair are independent: together they are one point of a sequence in twice as many
+    dimensions. Two points of one sequence are not, whichever they are.
+    """
+    first, second = _spread(view, 2)
+    return first, second
+
+
+def _spread(view: StudyView, n: int) -> list[list[dict[str, Any]]]:
     from scipy.stats.qmc import Sobol
 
-    U = Sobol(len(view.space), seed=0).random_base2(_LOG2_SIZE)
-    return [decode(view.space, u) for u in U]
+    U = Sobol(n * len(view.space), seed=0).random_base2(_LOG2_SIZE)
+    return [[decode(view.space, u) for u in part] for part in np.split(U, n, axis=1)]
 
 
 def highest(

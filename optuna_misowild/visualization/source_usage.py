@@ -64,6 +64,8 @@ def plot_source_usage(study: Study, *, sampler: MethodSampler | None = None) -> 
 
     Raises:
         ImportError: If plotly is not installed.
+        TypeError: If an argument has the wrong type.
+        ValueError: If the study has several objectives, or lacks the sampler's preferred source.
     """
     return source_usage_figure(FigureData(study, sampler))
 

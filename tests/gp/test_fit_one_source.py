@@ -52,6 +52,12 @@ def test_any_values_can_be_fitted(n, scale, kind, prior, mean):
     assert gp.length_scale.shape == (D,)
 
 
+@pytest.mark.parametrize("ard", [False, True])
+def test_values_can_be_fitted_where_no_parameter_varies(ard):
+    gp = fit(np.empty((4, 0)), np.array([0.0, 1.0, 2.0, 3.0]), ard=ard)
+    assert gp.predict(np.empty((2, 0)))[0] == pytest.approx(np.full(2, 1.5))
+
+
 @pytest.mark.parametrize("factor", [1e-140, 1e-30, 1e30, 1e140])
 def test_a_fit_does_not_depend_on_the_unit(factor):
     gp = model(20)

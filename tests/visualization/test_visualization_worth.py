@@ -14,6 +14,7 @@ from studies_to_see import told
 from optuna_misowild import MisoWildSampler
 from optuna_misowild import RobustMethod
 from optuna_misowild import source_verdicts
+from optuna_misowild.dashboard import note_of
 from optuna_misowild.figure_data import FigureData
 from optuna_misowild.visualization import plot_source_worth
 from optuna_misowild.visualization._figure import source_colors
@@ -262,3 +263,26 @@ def test_what_the_models_do_not_know_is_no_agreement() -> None:
     )
     assert near > 0.95
     assert abs(far) < 0.5
+
+
+def test_a_parameter_may_have_been_added() -> None:
+    study = optuna.create_study()
+    choices = optuna.distributions.CategoricalDistribution(["full", "half"])
+    unit = optuna.distributions.FloatDistribution(0.0, 1.0)
+    for i in range(32):
+        source, place = ("full", "half")[i % 2], {"x": (0.618 * i) % 1.0, "y": (0.755 * i) % 1.0}
+        names = "x" if i < 12 else "xy"
+        params = {"source": source} | {name: place[name] for name in names}
+        trial = optuna.create_trial(
+            params=params,
+            distributions={"source": choices} | dict.fromkeys(names, unit),
+            value=math.sin(3.0 * place["x"]) + place["y"] ** 2,
+            user_attrs={"cost": 1.0 if source == "full" else 0.1},
+        )
+        study.add_trial(trial)
+    sampler = MisoWildSampler()
+    assert source_verdicts(study, sampler=sampler) == {"half": "worth its cost"}
+    half = point(plot_source_worth(study, sampler=sampler), "half")
+    assert half.name.startswith("half: 10 values, ")  # Those that the models see.
+    assert half.x[0] == pytest.approx(0.1, rel=0.05)
+    assert "| half | 16 |" in note_of(FigureData(study, sampler))
