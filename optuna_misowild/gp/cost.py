@@ -1,4 +1,4 @@
-"""Models of the query cost: what a Gaussian process of the costs, or of their logarithms, tells.
+"""Models of the query cost: a Gaussian process of the costs, or of their logarithms.
 
 :class:`PaperCost` models the cost of one source itself, as the paper does; it can go below 0, and
 is symmetric where costs are skewed. :class:`LogCost` models its logarithm, of one source as CArBO
@@ -71,7 +71,7 @@ class PaperCost:
 class LogCost:
     """log c_s(x) ~ N(mean, variance), so that c_s(x) is lognormal: positive and skewed.
 
-    Of several sources in one model, what one tells, the others learn: the sources of a study tend
+    In a model of several sources, the costs of each inform the others: the sources of a study tend
     to be expensive in the same places (a subset of the data trains as many trees), and the
     preferred one, whose cost matters most, is queried least. Where they are not, the discrepancy
     of the model takes it up.

@@ -33,8 +33,8 @@ SMALLEST = 1e-142
 # Values that differ by less than this, relative to their size, differ by rounding only.
 _ROUNDING = 1e-13
 
-# Values that are all the same do not tell their scale: the likelihood would take σ² to 0 and ℓ to
-# infinity, and leave nothing to explore. It is such a part of their size.
+# Values that are all the same have no scale: the likelihood would take σ² to 0 and ℓ to infinity,
+# and nothing would remain to explore. Their scale is taken to be this part of their size.
 _FLAT = 10.0**-1.5
 
 # (ℓ, λ²) from which a search may start, in groups: mostly noise, and mostly function. Either can
@@ -93,8 +93,8 @@ def standardise(
     """Return (y − mean)/scale, the mean and the scale.
 
     The scale is the standard deviation, but at least ``min_scale``. Values that are all the same
-    do not tell a scale: it is then ``min_scale``, or else the size of the value. Around a mean
-    that is known, it is the root of the mean square; 1, if no value differs from it.
+    have no scale: it is then ``min_scale``, or else the size of the value. Around a mean that is
+    known, it is the root of the mean square; 1, if no value differs from it.
 
     Args:
         y: Finite values, shape (n,); those beyond ±1e150 count as ±1e150.
@@ -331,8 +331,8 @@ def likeliest(
         return None
     found = Hyperparameters.from_vector(theta, p, sizes)
     if density.is_likelihood:
-        # A kernel so short that the locations are independent is white, as the noise is: the
-        # data then do not tell one from the other, and the least noise is preferred.
+        # A kernel so short that the locations are independent is white, as the noise is. The
+        # data then cannot separate the two, and the least noise is preferred.
         noiseless = replace(
             found,
             amplitude=found.amplitude + float(found.noise[0]),

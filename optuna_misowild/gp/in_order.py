@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from optuna_misowild.gp.multi_source import MultiSourceGP
 
 
-# How many initial locations tell offsets, and after how many observations the search for
-# hyperparameters starts anew, unless a method says otherwise.
+# From how many initial locations offsets are taken, and after how many observations the search
+# for hyperparameters starts anew, unless a method says otherwise.
 N_OFFSETS = 5
 RESTART_EVERY = 8
 # At least 1/16 of the data is new at each restart.
@@ -68,10 +68,10 @@ def fit_in_order(
     """Fit a joint model as a function of the observations alone.
 
     The search for hyperparameters starts from what the defaults lead to for the first
-    k·restart_every observations, k as large as possible: so it costs little while
-    these are remembered, it is the same in every process, and a bad mode is left again.
-    Of many observations the last few change little: the search ends there, the model is
-    conditioned on them, and restarts become rare.
+    k·restart_every observations, k as large as possible. So it costs little while these are
+    remembered, is the same in every process, and does not stay in a bad mode. Of many
+    observations the last few change little: the search ends there, the model is conditioned on
+    them, and restarts become rare.
 
     Args:
         X: Locations, shape (n, d), in the order of the trials.

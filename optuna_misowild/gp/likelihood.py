@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 class Density:
     """Negative log likelihood plus negative log prior of a hyperparameter vector, for fixed data.
 
-    Up to a constant: the n/2 · log 2π of the likelihood is left out.
+    Up to a constant: the n/2 · log 2π of the likelihood is omitted.
 
     Only the pairs i > j are stored and computed, block by block of sources, so that what depends
     on the sources is the same along a contiguous slice.

@@ -160,7 +160,7 @@ class MultiSourceGP:
         """L⁻¹, shape (n, n)."""
         return inverse_factor(self._factor.copy(order="F"))
 
-    # What is asked of it.
+    # What it predicts.
 
     def posterior(self, X: Array, sources: ArrayLike = (), *, gradient: bool = False) -> Posterior:
         """Return the posterior of f_1 and of some sources at X.
@@ -283,7 +283,7 @@ class MultiSourceGP:
         return self.mean + self.scale * float(self._weights.sum() / of_ones.sum())
 
     def leave_one_out(self) -> tuple[Array, Array]:
-        """Return residual and predictive variance of each value of source 0, left out by itself.
+        """Return residual and predictive variance of each value of source 0, given all others.
 
         r_i = a_i / Q_ii and v_i = 1 / Q_ii with Q = K⁻¹ and a = Q · targets (Rasmussen and
         Williams, 2006, eq. 5.12), at the same hyperparameters; the variance includes the noise.

@@ -23,7 +23,7 @@ class Posterior:
     Since f_s = ρ_s f_1 + δ_s, this is the posterior of these sources. δ_s includes the constant
     by which the means of the sources differ.
 
-    Gradients have d columns if they were asked for, and else none: what is computed from them
+    Gradients have d columns if they were requested, and else none: what is computed from them
     needs no case of its own.
 
     Attributes:

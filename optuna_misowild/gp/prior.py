@@ -35,8 +35,8 @@ class Prior:
         noise_shape: a; 1 is an exponential noise.
         noise_rate: b.
         ordered_noise: Whether the last sum is there. By it, the preferred source is hardly
-            noisier than another one: of its few values, those that contradict the others' would
-            else pass for noise, where they tell a discrepancy.
+            noisier than another one. Else those of its few values that contradict the others'
+            would pass for noise, where they show a discrepancy.
     """
 
     noise_shape: float = 1.0

@@ -72,7 +72,7 @@ def apply(formula: Callable[..., Differentiated], *fields: Field, **constants: o
 
 
 class SourceAcquisition(ABC):
-    """A function of source and location, to be maximised: written once, for all that is asked.
+    """A function of source and location, to be maximised: written once, for all of its uses.
 
     Attributes:
         sources: The sources over which it ranges, in order of preference in case of a tie.
@@ -252,7 +252,7 @@ def log_informativeness(
     *,
     noise: NDArray[np.float64] | float,
 ) -> Differentiated:
-    """Return log w_s, how much a query of source s tells about f_1 at the same location.
+    """Return log w_s, how much a query of source s says about f_1 at the same location.
 
     w_s = Cov[f_1, f_s]² / (Var[f_1]·(Var[f_s] + λ²)), clipped to [1e-9, 1]: the squared
     correlation between f_1 and what is observed. With f_s = f_1 + an independent discrepancy δ,
@@ -266,7 +266,7 @@ def log_informativeness(
     """
     observed = source_variance + noise
     covariance, variance, observed = np.broadcast_arrays(covariance, variance, observed)
-    # Where f_1 is known, nothing is left to be told.
+    # Where f_1 is known, nothing remains to be learnt.
     known = (variance <= 0.0) | (observed <= 0.0)
     variance, observed = np.where(known, np.inf, variance), np.where(known, np.inf, observed)
     w = (covariance / variance) * (covariance / observed)

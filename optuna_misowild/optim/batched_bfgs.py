@@ -1,6 +1,6 @@
 """Short climbs from several places at once, by projected BFGS within the unit cube.
 
-A model predicts at ten locations in little more time than at one, and SciPy's optimisers ask for
+A model predicts at ten locations in little more time than at one, but SciPy's optimisers evaluate
 one after the other. Where it matters to find out which of several hills is the highest, and not
 yet to be exactly on its top, this takes a fraction of the time.
 """

@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-# How close two locations are to be the same, by what is asked; see :func:`distances`.
-# Is it the same place? What rounding may leave between two computations of a location. The
+# The distances within which two locations are the same, for three purposes; see :func:`distances`.
+# Is it the same place? Rounding may separate two computations of a location by this much. The
 # closest values of a grid, those of a logarithmic one of 2¹⁴ integers, are 6e-6 apart.
 SAME_PLACE = 1e-9
-# Is it a duplicate, which tells of a source what is known? With the longest length scales the
-# kernel cannot tell such locations apart, and its matrix has two rows that are nearly the same.
+# Is it a duplicate, which adds nothing to what is known of a source? To a kernel of the longest
+# length scales such locations are one, and its matrix has two rows that are nearly the same.
 DUPLICATE = 1e-5
 # Have two searches found the same optimum? Those of different candidates that do so ended within
 # 2e-5 of each other, and those that do not more than 5e-2 apart, in studies of 2 to 8 parameters.

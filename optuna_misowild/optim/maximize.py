@@ -94,8 +94,8 @@ def maximize(
             taken too.
         fixed: Values that coordinates must have, NaN where they are free, shape (d,). They
             are taken as they are.
-        avoid: For some sources, locations (k, d) that are chosen only if nothing else is
-            left, as in a finite space that is exhausted.
+        avoid: For some sources, locations (k, d) that are chosen only if no other remains, as
+            in a finite space that is exhausted.
         n_candidates: Number of space-filling candidates, a power of two.
 
     Returns:

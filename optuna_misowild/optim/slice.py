@@ -22,7 +22,7 @@ N_LINE = 32  # Ordered grids of more values are relaxed, and not searched value 
 
 @dataclass(frozen=True)
 class Slice:
-    """What is left of a domain when some coordinates are fixed (NaN: free)."""
+    """What remains of a domain when some coordinates are fixed (NaN: free)."""
 
     domain: Domain
     fixed: NDArray[np.float64]
