@@ -56,5 +56,5 @@ def choices(name: str, value: Any) -> tuple[Any, ...]:
             f"`{name}` must be a list of choices of the source parameter, but got {value!r}."
         )
     if not value:
-        raise ValueError(f"`{name}` must not be empty; leave it out to query every source.")
+        raise ValueError(f"`{name}` must not be empty; omit it to query every source.")
     return tuple(value)

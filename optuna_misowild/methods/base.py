@@ -30,7 +30,7 @@ class Observations:
     """The trials of a study that a method can learn from, in the minimised sense.
 
     One row per trial that finished or is running, ordered by trial number, but those that were
-    imported from another study come first. A training that tells several sources at once has a row
+    imported from another study come first. A training with values of several sources has a row
     for each, that of its query last. The preferred source is source 0 (the paper's
     s = 1). While the search space is not known yet, d is 0: the initial design needs no
     locations.
@@ -48,7 +48,7 @@ class Observations:
         spent: Total cost of the study so far, including trials that have no row here.
         budget: The total cost that may be spent, τ, or None.
         initial_spent: Cost of the initial design, τ_init.
-        n_undecided: How many trials have begun before the one that asks and not chosen yet.
+        n_undecided: How many trials have begun before the one that asks, and not yet chosen.
         n_imported: Number of rows, the first ones, whose trials ran in another study: they inform
             the models, but say nothing of how this study goes on.
         failed: Whether the trial failed, shape (n,), which is evidence that a query there fails:
@@ -112,7 +112,7 @@ class Observations:
         """Which rows have no value, and are not to be queried again for it, shape (n,).
 
         They are pending, have failed, or were pruned. What was pruned in another study is no query
-        of this one, and tells nothing.
+        of this one, and says nothing.
         """
         is_own = np.arange(len(self)) >= self.n_imported
         return np.asarray(~self.has_value & (is_own | self.failed))
@@ -123,7 +123,7 @@ class Observations:
         return np.asarray(~np.any(self.constraints > 0.0, axis=1))
 
     def only(self, rows: NDArray[np.bool_]) -> Observations:
-        """Return what some of the rows tell, shape (n,), as if there were no others."""
+        """Return some of the rows, shape (n,), as if there were no others."""
         arrays: dict[str, Any] = {
             name: value[rows]
             for name, value in vars(self).items()
@@ -159,7 +159,7 @@ class Proposal:
     Attributes:
         source: The source.
         x: The location.
-        value: The acquisition there, if it is where that is largest; −inf if it is asked against
+        value: The acquisition there, if it is where that is largest; −inf if it is queried against
             the acquisition; else NaN.
         model: The models by which it was chosen, if the method can go on with them.
     """
@@ -201,7 +201,7 @@ class Verdict:
 
     Attributes:
         goes_on_to: The source up to which it goes on; None to stop.
-        index: The acquisition of going on, at the remaining cost; NaN if it was not asked for.
+        index: The acquisition of going on, at the remaining cost; NaN if it was not needed.
     """
 
     goes_on_to: int | None
@@ -232,7 +232,7 @@ class Incumbent:
 
 
 class FittedModel(Protocol):
-    """What a fitted model of any method can tell; arrays over the unit cube, minimised sense."""
+    """What a fitted model of any method predicts; arrays over the unit cube, minimised sense."""
 
     def predict(
         self, X: NDArray[np.float64], source: int
@@ -286,8 +286,8 @@ class Method(Protocol):
             n_rows: Number of rows of the design, per source.
 
         Returns:
-            The pairs in the order in which they should be queried, those of pending trials left
-            out. Empty once the model may take over.
+            The pairs in the order in which they should be queried, without those of pending
+            trials. Empty once the model may take over.
         """
         ...
 
@@ -338,7 +338,7 @@ class Judge(Protocol):
 
         Args:
             model: The models of its latest proposal in the same study.
-            observations: The trials so far, with what the training has told.
+            observations: The trials so far, with what the training has reported.
             domain: The search space.
             training: The training.
         """

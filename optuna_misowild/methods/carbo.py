@@ -207,7 +207,7 @@ class CostCooling:
             return Proposal(source, pool[chosen])
         valued = observations.valued(0)
         best_first = valued[np.lexsort((observations.y[valued], ~observations.feasible[valued]))]
-        asked = observations.X[best_first]
+        observed = observations.X[best_first]
 
         def find(limit: SpendingLimit, starts: NDArray[np.float64]) -> Maximum:
             return maximize(
@@ -216,16 +216,16 @@ class CostCooling:
                 rng=rng,
                 starts=starts,
                 fixed=fixed,
-                # In a finite space, what is left is better than what is known.
+                # In a finite space, what remains is better than what is known.
                 avoid={0: queried} if np.isfinite(domain.size) else None,
             )
 
         found, limit = best_payable(
             find,
             model.limit,
-            starts=asked[:8],
-            queried=asked,
-            cost=model.cost.median(asked),
+            starts=observed[:8],
+            queried=observed,
+            cost=model.cost.median(observed),
         )
         x = found.x
         if (distances(x[None], queried, domain.categorical) < self.min_distance).any():
@@ -262,7 +262,7 @@ class CostCooling:
         return min(spent, self.initial_share * observations.budget)
 
     def _is_designing(self, observations: Observations, spent: float) -> bool:
-        """Whether the cost-effective design has money left."""
+        """Whether money of the cost-effective design remains."""
         if self.initial_design == "lhs" or observations.budget is None:
             return False
         return spent < self.initial_share * observations.budget
@@ -279,21 +279,21 @@ def _is_on_plateau(observations: Observations) -> bool:
 
 
 def cost_effective_choice(cost: NDArray[np.float64], nearest: NDArray[np.float64]) -> int:
-    """Return the candidate that is left when the expensive and the close ones are dropped in turn.
+    """Return the candidate that remains when expensive and close ones are dropped in turn.
 
     The cost-effective initial design of CArBO: the candidate that costs most by prediction goes,
-    then the one closest to what has been queried, and so on until one is left.
+    then the one closest to what has been queried, and so on until one remains.
 
     Args:
         cost: Predicted cost of each candidate, on any increasing scale, shape (m,).
         nearest: Distance of each candidate to the nearest location queried so far, shape (m,).
     """
-    left = np.ones(len(cost), dtype=bool)
+    remaining = np.ones(len(cost), dtype=bool)
     orders = (iter(np.argsort(-cost, kind="stable")), iter(np.argsort(nearest, kind="stable")))
     for turn in range(len(cost) - 1):
-        dropped = next(i for i in orders[turn % 2] if left[i])
-        left[dropped] = False
-    return int(np.flatnonzero(left)[0])
+        dropped = next(i for i in orders[turn % 2] if remaining[i])
+        remaining[dropped] = False
+    return int(np.flatnonzero(remaining)[0])
 
 
 @dataclass(frozen=True)
@@ -349,7 +349,7 @@ class CostCoolingModel:
         return self.cost.mean_and_std(X)
 
     def is_excluded(self, X: NDArray[np.float64], source: int) -> NDArray[np.bool_]:
-        """Whether a query at X (m, d) is predicted to cost more than is left, shape (m,)."""
+        """Whether a query at X (m, d) is predicted to cost more than remains, shape (m,)."""
         _only_preferred(source)
         if self.limit.cost == np.inf:
             return np.zeros(len(X), dtype=bool)
@@ -371,7 +371,7 @@ class CostCoolingModel:
 class _Acquisition(SourceAcquisition):
     """log EI(x) + log E[c(x)^−α] + log P(x), the cost being lognormal, and P with caution.
 
-    It is −inf where the cost cannot be paid. While nothing is feasible, EI is left out.
+    It is −inf where the cost cannot be paid. While nothing is feasible, EI is omitted.
     """
 
     model: CostCoolingModel
@@ -396,5 +396,5 @@ class _Acquisition(SourceAcquisition):
 def _only_preferred(source: int) -> None:
     if source != 0:
         raise ValueError(
-            "Cost-cooling models the preferred source only; `source` must be left out."
+            "Cost-cooling models the preferred source only; `source` must be omitted."
         )

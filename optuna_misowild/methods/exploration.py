@@ -66,8 +66,8 @@ def max_variance_location(
         domain: The search space.
         rng: Source of randomness.
         fixed: Coordinates that are fixed, NaN where free, shape (d,).
-        exclusions: Each tells which of X (m, d) are not to be chosen on a source, as long as any
-            other may be. Where all are excluded, the last one is given up first.
+        exclusions: Each returns which of X (m, d) are not to be chosen on a source, as long as
+            any other may be. Where all are excluded, the last one is given up first.
 
     Returns:
         The location, shape (d,).

@@ -7,10 +7,10 @@ failure, and each constraint g_k ≤ 0 by one on its values. Log probabilities j
     log P(s, x) = min{log P_s(x), log P_1(x)} + Σ_k log Φ(−μ_k(x)/√(v_k(x) + λ_k²)),
 
 P_s(x) = Φ(μ_s/√(v_s + λ_s² + 0.1)) being that source s succeeds. Constraints matter on the
-preferred source, whose optimum has to be feasible: μ_k and v_k are of its g_k, of which the
-others tell. A failure matters on the source that is queried, and on the preferred one, as nothing
-is to be learnt of where it would fail. The two are hardly independent, so it is the less probable
-of them rather than their product.
+preferred source, whose optimum has to be feasible: μ_k and v_k are of its g_k, which those of the
+others inform. A failure matters on the source that is queried, and on the preferred one, as
+nothing is to be learnt of where it would fail. The two are hardly independent, so the less
+probable of them counts rather than their product.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     Array: TypeAlias = NDArray[np.float64]
 
 
-# Failures are either systematic or random, which the noise tells: it may be as large as the
+# Failures are either systematic or random. The noise shows which: it may be as large as the
 # labels' variance. Success is what is expected unless there is evidence of failure.
 _SUCCESS = Quantity(
     FitSettings(mean=1.0, prior=Prior(noise_shape=1.5, noise_rate=3.0), max_data=MAX_DATA),
@@ -62,7 +62,7 @@ _CONSTRAINT = Quantity(FitSettings(prior=Prior(ordered_noise=True), max_data=MAX
 # noise, or what the model cannot explain. What remains of the floor is for rounding errors.
 _FLOOR = 0.99 * NOISE_BOUNDS[0]
 
-# What is less probable than 1/2 is left to others, where there are any.
+# What is less probable than 1/2 is not chosen where there is anything else.
 LOG_HALF = float(np.log(0.5))
 
 # The part of all trials that may fail before the search grows cautious, up to this limit, at
@@ -127,8 +127,8 @@ class Feasibility:
     def penalty(self, X: Array, sources: NDArray[np.int_], *, gradient: bool) -> Field:
         """Return what joins the acquisition: log P(s, x), with caution as to failures.
 
-        A failure tells the models of the objective nothing, and at the edge of where queries fail
-        every other one would. So log P_s is multiplied by the caution, and falls 100 times as
+        A failure adds nothing to the models of the objective, and at the edge of where queries
+        fail every other one would. So log P_s is multiplied by the caution, and falls 100 times as
         steeply where this product is below log ½: such places are chosen only while there are no
         others.
 
@@ -171,7 +171,7 @@ def fit_feasibility(
 ) -> Feasibility | None:
     """Fit the models to the observations; None if nothing has failed and nothing is forbidden.
 
-    Trials without a value that have not failed, pruned or running ones, tell nothing of failures.
+    Trials without a value that have not failed, pruned or running ones, do not count here.
     A constraint may be unknown for some trials, or on some sources.
 
     Args:
@@ -247,7 +247,7 @@ def may_be_best(
 
 
 def scaled_constraint(g: Array) -> Array:
-    """Return values of a constraint g ≤ 0 from which a model can tell where it holds.
+    """Return values of a constraint g ≤ 0 from which a model can learn where it holds.
 
     Values far from 0, where nothing is decided, are moved in. Several that are 0 are an indicator,
     or violations alone: that they hold is all they say. They count as far below 0 as the others

@@ -1,6 +1,6 @@
 """Values so bad that they would flatten the scale of all others.
 
-A diverged training that ends at 1e30 tells that its location is bad, and no more than that: by
+A diverged training that ends at 1e30 shows that its location is bad, and no more than that: by
 how much must not decide how a model sees the differences among the good ones.
 """
 
@@ -31,7 +31,7 @@ def clip_outliers(y: NDArray[np.float64], source: NDArray[np.int_]) -> NDArray[n
 
     The scale of a source is the median of its first values, that of all sources the median of
     theirs, each above the lowest one of its source. A source is measured by the larger of the two:
-    the first values of one that was asked at the best places of the others lie close together.
+    the first values of one that was queried at the best places of the others lie close together.
 
     Whatever the unit of y is, and wherever its origin, the result is the same.
 

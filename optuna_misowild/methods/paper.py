@@ -76,8 +76,8 @@ class PaperMethod:
         mean: The constant mean of each Gaussian process: ``"sample"``, that of its data; or
             ``"gls"``, the likeliest one, 1ᵀK⁻¹y / 1ᵀK⁻¹1 (generalised least squares), as in the
             authors' code.
-        preferred_ahead: Whether another source is asked only while it has been asked less often
-            than the preferred one, n_1 > n_s, as in the authors' later code.
+        preferred_ahead: Whether another source is queried only while it has fewer queries than
+            the preferred one, n_s < n_1, as in the authors' later code.
 
     Raises:
         TypeError: If an argument has the wrong type.
@@ -183,7 +183,7 @@ class PaperMethod:
         return self.correct(observations, domain, model, source, rng=rng, fixed=fixed)
 
     def _eligible(self, observations: Observations, allowed: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the sources that may be asked; all that are allowed if none of them may be."""
+        """Return the sources that may be queried; all that are allowed if none of them may be."""
         if not self.preferred_ahead:
             return allowed
         n = np.bincount(observations.source, minlength=observations.n_sources)

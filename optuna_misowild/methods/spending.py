@@ -27,8 +27,8 @@ class SpendingLimit:
 
     Attributes:
         cost: The limit, in the unit of the costs; inf if cost is no criterion.
-        reserves: Whether a query of another source must leave enough to query the preferred one
-            where it has been.
+        reserves: Whether enough must remain after a query of another source to query the
+            preferred one where it has been.
     """
 
     cost: float

@@ -44,9 +44,9 @@ def nearest_unobserved(
     allowed: Sequence[int],
     rng: np.random.Generator,
 ) -> Proposal:
-    """Return a proposal, or what is left closest to it if it has been observed before.
+    """Return a proposal, or the closest unobserved one if it has been observed before.
 
-    On the same source if anything is left there, else on another one. Where nothing is left, it
+    On the same source if anything remains there, else on another one. Where nothing remains, it
     is the proposal itself.
 
     Args:

@@ -1,4 +1,4 @@
-"""Whether a source is cheap enough to be observed, as far as the costs so far can tell.
+"""Whether a source is cheap enough to be observed, as far as the costs so far show it.
 
 A cost may be the time on a noisy clock: what it decides is decided anew with every further cost.
 """
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 # The error of a clock: costs that differ by a tenth are the same to it.
 _CLOCK = 0.1
 # A single reading decides nothing but the obvious, that a source is not cheaper at all: how noisy
-# it is cannot be told.
+# it is cannot be known.
 MIN_READINGS = 2
 
 

@@ -50,7 +50,7 @@ def remaining_pairs(
     Where the sources differ in size, only the two smallest come before the preferred one: as their
     costs grow, so those of the larger ones will. The smallest is queried at as many rows as cost
     no more than those that the preferred source is queried at later. A larger one that is not
-    cheap by that is not asked at all.
+    cheap by that is not queried at all.
 
     While no cost of the preferred source is known, but queries of it are pending, other workers
     query the cheapest source at more rows, and at every row those whose costs are unknown too.
@@ -105,9 +105,9 @@ class _Design:
     def n_preferred(self) -> int:
         """How many queries of the preferred source there are."""
         seen = self.observations
-        # Those that say nothing, being neither observed nor lost, are of pruned trials.
-        told = seen.pending | seen.has_value | seen.failed
-        return int((told & (seen.source == 0)).sum())
+        # The others, neither observed nor lost, are of pruned trials, and say nothing.
+        counts = seen.pending | seen.has_value | seen.failed
+        return int((counts & (seen.source == 0)).sum())
 
     @property
     def covers_preferred(self) -> bool:
@@ -201,9 +201,9 @@ class _Design:
         wanted = []
         for s in self.others:
             n = self._n_affordable(s)
-            n_asked = int((counts & (seen.source == s)).sum())
+            n_queried = int((counts & (seen.source == s)).sum())
             free = self.free(s, max(n, self.n_rows))
-            wanted += [(row, s) for row in free[: max(n - n_asked, 0)]]
+            wanted += [(row, s) for row in free[: max(n - n_queried, 0)]]
         return [(s, row) for row, s in sorted(wanted)]
 
     def _n_affordable(self, s: int) -> int:

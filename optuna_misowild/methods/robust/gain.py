@@ -46,7 +46,7 @@ def best_net_gain(
     model = RobustMethod().fit(observations, domain)
     if model.is_seeking:
         return np.inf
-    # Wherever a query is cheap, and whatever is left of a budget.
+    # Wherever a query is cheap, and whatever remains of a budget.
     model = replace(model, limit=SpendingLimit(np.inf), alpha=1.0)
     starts = model.ranked[:_N_STARTS]
     found = maximize(RobustAcquisition(model, (0,)), domain, rng=rng, starts=starts)
@@ -63,7 +63,7 @@ def net_gain(
 
     A query of the preferred source at x is worth EI(x; y⁺) − λ·ĉ_1(x), with the best feasible
     value y⁺ and the price λ. One of another source improves nothing by itself. It moves the mean
-    of f_1(x) by N(0, v·w), and leaves the choice to query the preferred source there or not. So it
+    of f_1(x) by N(0, v·w); then the preferred source is queried there or not, as is better. So it
     is worth
 
         Σ_k ω_k·max(0, EI(μ + √(v·w)·z_k, v·(1 − w); y⁺) − λ·ĉ_1(x)) − λ·ĉ_s(x)

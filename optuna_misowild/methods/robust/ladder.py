@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 def ladder_pairs(observations: Observations, n_rows: int) -> list[tuple[int, int]]:
     """Return the (source, row) pairs that are still to be queried, in their order.
 
-    The shortest rung at the rows, then the preferred one at the best row, on the rung that most
-    have told. Other queries count in the place of a short one, and other full trainings in that of
-    the full one.
+    The shortest rung at the rows, then the preferred one at the row that is best on the rung with
+    the most values. Other queries count in the place of a short one, and other full trainings in
+    that of the full one.
 
     While the full training is pending, others have nothing better to do than more short ones.
 
@@ -40,13 +40,13 @@ def ladder_pairs(observations: Observations, n_rows: int) -> list[tuple[int, int
     in_design = observations.design_row >= 0
     counts = observations.has_value | observations.pending | in_design
     n_trainings = len(np.unique(observations.trial[counts]))
-    # Whatever a training has told: where reports are rare, it may not be the shortest rung.
+    # Whatever a training has reported: where reports are rare, it may not be the shortest rung.
     free = free_rows(observations, None, range(n_short))
     pairs = [(shortest, row) for row in free[: max(n_short - n_trainings, 0)]]
     if shortest == 0 or is_verified or is_verifying:
         return pairs
-    told = observations.has_value & in_design
-    of_rung = [np.flatnonzero(told & (observations.source == s)) for s in observations.queryable]
+    valued = observations.has_value & in_design
+    of_rung = [np.flatnonzero(valued & (observations.source == s)) for s in observations.queryable]
     been = set(observations.design_row[full].tolist())
     best = [row for row in best_first(observations, max(of_rung, key=len)) if row not in been]
     return [*pairs, *((0, row) for row in best[:1])]

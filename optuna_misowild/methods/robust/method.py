@@ -3,7 +3,7 @@
 The threshold test of the paper becomes a modelled discrepancy, so that every value of every
 source informs f_1 as much as it should; costs are modelled on the log scale; and the
 acquisition is the log expected improvement, minus the cooled log cost, plus the log of how much
-a query of source s tells about f_1. None of this depends on units. Source 0 is the preferred one.
+a query of source s says about f_1. None of this depends on units. Source 0 is the preferred one.
 """
 
 from __future__ import annotations
@@ -58,13 +58,13 @@ class RobustMethod(Policy):
 
         .. code-block:: python
 
-            # Sources that cost half as much as the preferred one are worth asking too.
+            # Sources that cost half as much as the preferred one are worth querying too.
             sampler = MisoWildSampler(method=RobustMethod(max_cost_ratio=0.5))
 
     Args:
         max_cost_ratio: Another source is dropped once it surely costs more than this times the
             preferred source, and excluded at locations where it is predicted to.
-        n_offsets: Number of initial locations whose values tell by how much the sources differ
+        n_offsets: Number of initial locations whose values say by how much the sources differ
             in the mean.
         n_mixture: Number of values of the preferred source from which on the joint model has to
             predict them better than a model of that source alone, or else loses its weight.
@@ -211,7 +211,7 @@ class RobustMethod(Policy):
     ) -> Proposal | None:
         """Return the next query outside of the region that is closed.
 
-        None if no region is, or if nothing is known to be feasible outside, or if nothing is left.
+        None if no region is, if nothing is known to be feasible outside, or if nothing remains.
         """
         region = self.closed_region(observations, model)
         if region is None:
@@ -294,7 +294,7 @@ class RobustMethod(Policy):
                 starts=starts,
                 fixed=fixed,
                 n_candidates=_N_CANDIDATES,
-                # In a finite space, what is left is better than what is known.
+                # In a finite space, what remains is better than what is known.
                 avoid=queried if np.isfinite(domain.size) else None,
             )
 

@@ -52,7 +52,7 @@ class RobustModel:
         limit: What the next query may cost.
         feasibility: What is learnt of failures and constraints; None if there are none.
         is_seeking: Whether no location is known to be feasible, which is all that counts then.
-        closed: Regions that are left out, as the search has stagnated there.
+        closed: Regions that are excluded, as the search has stagnated there.
     """
 
     joint: MultiSourceGP
@@ -132,7 +132,7 @@ class RobustModel:
         return self.cost.mean_and_std(X, source)
 
     def exceeds_budget(self, X: NDArray[np.float64], source: int) -> NDArray[np.bool_]:
-        """Whether a query of source s at X (m, d) is predicted to cost more than is left, (m,)."""
+        """Whether a query of source s at X (m, d) is predicted to cost more than remains, (m,)."""
         exceeds: NDArray[np.bool_] = self.cost.gp.means(X, [source])[0] > np.log(self.limit.cost)
         return exceeds[:, 0]
 
@@ -164,9 +164,9 @@ class RobustAcquisition(SourceAcquisition):
     log{π·EI_J(x; μ⁺)·w_s(x)² + 1[s = 1]·(1 − π)·EI_1(x; m_1)} − α·log ĉ_s(x) + log P(s, x)
 
     with both EI in units of y, and P the probability that the query succeeds where f_1 is
-    feasible, with caution. While no location is known to be feasible, the improvement is left
-    out. If source 0 is among the sources, what cannot be paid is excluded, as are the others where
-    they are hardly cheaper than it, or where nothing would be left to ask it afterwards.
+    feasible, with caution. While no location is known to be feasible, the improvement is omitted.
+    If source 0 is among the sources, what cannot be paid is excluded. So are the others where they
+    are hardly cheaper than it, or where too little would remain to query it afterwards.
     """
 
     model: RobustModel
@@ -184,7 +184,7 @@ class RobustAcquisition(SourceAcquisition):
         of_source = Field(p.source_variance, p.d_source_variance)
 
         improvement = apply(log_ei, mean, variance, best=model.incumbent)
-        told = apply(
+        informativeness = apply(
             log_informativeness,
             covariance,
             variance,
@@ -192,7 +192,7 @@ class RobustAcquisition(SourceAcquisition):
             noise=model.joint.noise[sources],
         )
         alone = self._improvement_alone(X, sources, gradient=gradient)
-        utility = apply(log_mixture, improvement, told, alone, log_odds=model.log_odds)
+        utility = apply(log_mixture, improvement, informativeness, alone, log_odds=model.log_odds)
         # The first column is of source 0.
         of_both = np.insert(sources, 0, 0, axis=1)
         log_costs, d_log_costs = model.cost.gp.means(X, of_both, gradient=gradient)

@@ -50,7 +50,7 @@ def best_evaluation(
         rows = np.flatnonzero(np.all(X == model.x_plus, axis=1) & observations.has_value)
     is_known = observations.hidden[rows] & (source[rows] == 0)
     means = np.where(is_known, y[rows], model.expected(X[rows]))
-    # Closer means are not told apart, as the noise has a floor. Their values are.
+    # Closer means count as equal, as the noise has a floor. Then their values decide.
     tolerance = np.sqrt(NOISE_BOUNDS[0]) * model.joint.scale
     promising = rows[means <= means.min() + tolerance]
     best = promising[np.lexsort((y[promising], source[promising]))[0]]

@@ -1,4 +1,4 @@
-"""A region that is left out, since the search has stagnated there."""
+"""A region that is excluded, since the search has stagnated there."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class Region:
     """Where f_1 is much like at a location: within a length scale of it.
 
-    Once closed, it is left out: the rest of the space is searched as if there were nothing else,
+    Once closed, it is excluded: the rest of the space is searched as if there were nothing else,
     by what was observed there. So the search climbs to the best place of the rest, which would
     promise no improvement on the best place of all until it is found.
 

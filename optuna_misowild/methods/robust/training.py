@@ -35,7 +35,7 @@ def judge(model: RobustModel, training: Training, *, min_probability: float) -> 
     """Return whether a training goes on.
 
     Args:
-        model: The models, which know what the training has told so far. Their spending limit
+        model: The models, which know what the training has reported so far. Their spending limit
             counts what it has cost as spent, and not the rest of it.
         training: The training.
         min_probability: Where an improvement is less probable, it stops before its rung.
@@ -59,7 +59,7 @@ def beyond(model: RobustModel, trainings: Sequence[Training]) -> list[Verdict]:
             if cost <= model.limit.cost and not index <= best[i].index:
                 best[i] = Verdict(source, float(index))
     return [
-        # NaN, where no other query is known: then nothing tells that this one is better.
+        # NaN, where no other query is known: then nothing shows that this one is better.
         verdict if verdict.index > training.other else Verdict(None, verdict.index)
         for verdict, training in zip(best, trainings, strict=True)
     ]
@@ -83,8 +83,8 @@ def remaining_costs(
 ) -> NDArray[np.float64]:
     """Return what it costs to go on to a source: (ĉ_s(x)/ĉ_r(x) − 1)·c, from r at the cost c.
 
-    The model tells the ratio of the costs of two rungs; how expensive a training is, it tells
-    itself. While its cost is not known, that is ĉ_r(x).
+    The ratio of the costs of two rungs is the model's; c is what the training itself has cost.
+    While that is not known, it is ĉ_r(x).
     """
     log_costs = model.cost.gp.means(_locations(trainings), range(model.joint.n_sources))[0]
     here = log_costs[np.arange(len(trainings)), [training.reached for training in trainings]]
