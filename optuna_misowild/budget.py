@@ -29,7 +29,7 @@ from optuna_misowild.study.snapshot import StudyView
 from optuna_misowild.study.warnings import OncePerStudy
 from optuna_misowild.study.warnings import rest_of_design
 from optuna_misowild.study.warnings import unit_of
-from optuna_misowild.study.warnings import what_is_left
+from optuna_misowild.study.warnings import what_remains
 from optuna_misowild.study_sampler import cost_attr_of
 from optuna_misowild.study_sampler import own_sampler_of
 from optuna_misowild.study_sampler import sampler_of
@@ -92,7 +92,7 @@ class CostBudgetCallback:
     threads, of other processes and of earlier runs. Every worker needs the callback, and each
     finishes the trial that it is at: what that will have cost is predicted and counts, unless its
     worker is gone. Optuna calls it after each trial; to run none at all when the budget is spent
-    already, ask :meth:`is_spent` first.
+    already, check :meth:`is_spent` first.
 
     Example:
 
@@ -157,7 +157,7 @@ class CostBudgetCallback:
         return spent >= self._budget
 
     def _settings(self, study: Study) -> Settings:
-        """Return how the study is read: as told, else as its sampler reads it."""
+        """Return how the study is read: by the arguments, else as its sampler reads it."""
         settings = sampler_of(study).settings
         if self._source is not None and self._source != settings.source:
             settings = Settings(source=self._source, cost_attr=settings.cost_attr)
@@ -181,15 +181,15 @@ class CostBudgetCallback:
         if sampler is None or self._once.is_said(study, "early end"):
             return
         view = StudyView(study, self._settings(study))
-        n_left, rest = rest_of_design(view, sampler.method)
-        if not n_left or not self._once.first(study, "early end"):
+        n_rest, rest = rest_of_design(view, sampler.method)
+        if not n_rest or not self._once.first(study, "early end"):
             return
         n_paid = sum(math.isfinite(cost) for cost in paid(view.trials, view.cost_attr))
         running = "" if view.spent >= self._budget else ", with what is running the rest"
         logger.warning(
             f"The budget of {self._budget:g} was spent before the initial design was through: "
             f"{n_paid} {'trial has' if n_paid == 1 else 'trials have'} cost {view.spent:.4g}"
-            f"{running}, and {what_is_left(n_left, rest)}. What has been found is no more than a "
+            f"{running}, and {what_remains(n_rest, rest)}. What has been found is no more than a "
             f"point of that design. A budget is in {unit_of(view)}."
         )
 
@@ -208,7 +208,7 @@ class CostBudgetCallback:
                 f"attribute {self._cost_attr!r}, so that the seconds of the clock count towards "
                 f"the budget of {self._budget:g}. Trial {having[-1].number} has {recorded!r} = "
                 f"{having[-1].user_attrs[recorded]!r}: if that is its cost, pass "
-                f"`cost_attr={recorded!r}` or leave it out."
+                f"`cost_attr={recorded!r}` or omit it."
             )
 
     def _warn_no_cost(self, study: Study) -> None:
@@ -251,7 +251,7 @@ class StopWhenNotWorthIt:
     You say what an improvement is worth: `StopWhenNotWorthIt(0.001, cost=600)` pays 600, in the
     unit of the costs, for an improvement of the objective by 0.001, and in proportion. A query of
     the preferred source is worth its expected improvement, and one of another source what it saves
-    by telling where such a query pays; see
+    by showing where such a query pays; see
     :func:`~optuna_misowild.methods.robust.gain.net_gain`. The study stops when none has been worth
     its cost after several trials in a row. That is an expectation of the models: a study that goes
     on may still find something better.
@@ -319,7 +319,7 @@ class StopWhenNotWorthIt:
     def is_worth_it(self, study: Study) -> bool:
         """Return whether some query is expected to be worth its cost.
 
-        So it is while too little is known to tell.
+        So it is while too little is known to decide.
 
         Raises:
             TypeError: If it is no study.
@@ -363,7 +363,7 @@ def _known_after_latest(trials: Sequence[FrozenTrial], n: int) -> list[list[Froz
     """Return what was known after each of the n latest trials, the latest first.
 
     Those that failed do not count among them, nor do imported ones, which ran before. There may be
-    fewer than n. What was running meanwhile is left out.
+    fewer than n. What was running meanwhile is excluded.
     """
     imported = [trial for trial in trials if is_imported(trial)]
     own = [trial for trial in trials if trial.state.is_finished() and not is_imported(trial)]

@@ -57,7 +57,7 @@ def test_what_is_left_of_the_design_is_not_said_to_cost_nothing(
     study.enqueue_trial({"source": "full", "x": 0.5})
     study.optimize(objective_of(lambda source: 3.0), callbacks=[CostBudgetCallback(2.0)])
     said = warnings_of(caplog)
-    assert "1 trial has cost 3, and 1 is left of it. What has" in said
+    assert "1 trial has cost 3, and 1 remains. What has" in said
 
 
 def test_a_budget_that_running_trials_have_spent_is_said_so(

@@ -320,7 +320,7 @@ def test_the_user_is_told_where_money_is_lost(caplog: pytest.LogCaptureFixture) 
     record = {RUNG_KEY: [2, *STEPS], "failed_trial": 3, "fixed_params": {"x": 0.1, "y": 0.1}}
     study.add_trial(optuna.create_trial(state=TrialState.WAITING, system_attrs=record))
     study.tell(asked_for(study), 1.0)
-    assert warnings_of(caplog).count("its objective has not asked there") == 1
+    assert warnings_of(caplog).count("with no call of `trial.should_prune()` there") == 1
 
 
 def test_where_reports_are_rare_no_place_is_trained_twice() -> None:

@@ -147,11 +147,11 @@ def write_params(
     space: Mapping[str, BaseDistribution],
     params: Mapping[str, Any],
 ) -> None:
-    """Let other workers read what a trial will suggest, before its objective has asked.
+    """Let other workers read what a trial will suggest, before its objective asks for it.
 
     Text that is too long for one attribute is written in parts. Who reads meanwhile may find
     parts of two revisions, so the text says by a checksum whether it is whole; and the first
-    part, which tells how many there are, is written last.
+    part, which says how many there are, is written last.
     """
     internal = {name: float(space[name].to_internal_repr(params[name])) for name in params}
     text = json.dumps({_CHECKSUM_KEY: _checksum(internal), **internal})
@@ -259,7 +259,7 @@ def has_begun(trial: FrozenTrial) -> bool:
 
 
 def has_no_query(trial: FrozenTrial) -> bool:
-    """Whether nothing is known of what a trial asks, or has asked before it failed."""
+    """Whether nothing is known of what a trial queries, or was to query before it failed."""
     return (
         trial.state != TrialState.COMPLETE
         and not has_begun(trial)

@@ -2,9 +2,9 @@
 
 Each announces its choice, then looks at what the others have announced. Of two that announce the
 same, at least one sees the other, since both write before they read. The later trial gives way
-to the earlier one, and any trial to one that is through. That leaves an earlier trial which sees
-a later one that may not have seen it: it waits until the other is through or withdraws, which
-takes as long as a few calls to the storage.
+to the earlier one, and any trial to one that is through. An earlier trial may still see a later
+one that has not seen it: it waits until the other is through or withdraws, which takes as long as
+a few calls to the storage.
 """
 
 from __future__ import annotations

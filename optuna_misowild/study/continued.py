@@ -39,7 +39,7 @@ def continued_from(trial: Trial) -> Continuation | None:
     """Return from where a training goes on; None if it begins anew.
 
     For objectives that save a checkpoint before they raise ``TrialPruned``, and samplers with
-    ``checkpoints=True``. Ask when the parameters have been suggested: they are those of the
+    ``checkpoints=True``. Call it when the parameters have been suggested: they are those of the
     earlier trial. What the trial costs is only what it trains itself.
 
     Example:

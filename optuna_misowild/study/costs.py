@@ -40,7 +40,7 @@ _LEAST_COST = 1e-100  # What is less counts as 0.
 def write_duration_as_cost(study: Study, trial: FrozenTrial, cost_attr: str) -> None:
     """Record the wall-clock time of a finishing trial, in seconds, as its cost.
 
-    Without the time that the sampler took to suggest it, which tells nothing of the source.
+    Without the time that the sampler took to suggest it, which is no cost of the source.
     """
     seconds = _seconds_of_objective(trial)
     if seconds is None:
@@ -114,7 +114,7 @@ def has_own_unit(trials: Sequence[FrozenTrial], cost_attr: str) -> bool:
     """Whether the objective records costs itself, so that seconds would be another unit.
 
     That is so if at least half of the completed trials with a usable cost have one that no clock
-    of ours has taken; of all trials, while none is completed. Imported trials do not tell.
+    of ours has taken; of all trials, while none is completed. Imported trials do not count.
     """
     usable = [
         trial

@@ -42,7 +42,7 @@ def many_failed(trial: FrozenTrial, trials: Sequence[FrozenTrial], source: str) 
     on = f" ({parts})" if parts else ""
     return (
         f"{len(failed)} of the last {len(last)} trials have {how}{on}. Each "
-        "costs, and tells no value. Optuna's log says why: what fails whatever the parameters "
+        "costs, and gives no value. Optuna's log says why: what fails whatever the parameters "
         "are is to be mended first. Where only some parameters fail, the sampler learns to avoid "
         "them, and a search space without them would save these trials."
     )

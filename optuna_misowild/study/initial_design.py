@@ -55,7 +55,7 @@ class Rows:
 
 
 class InitialDesign:
-    """The initial design, as a trial sees it that asks.
+    """The initial design, as the trial that asks sees it.
 
     Args:
         method: What wants the rows.
@@ -91,9 +91,9 @@ class InitialDesign:
             for source, row in self._method.design(observations, view.n_rows)
             if source in allowed and (new := new_row(source, row)) is not None
         )
-        # Earlier trials that have just been started take the slots before this one's, whether
-        # or not they have got to say so: workers that ask at once get different slots. If they
-        # would take all, some may never begin, and the others find another.
+        # Earlier trials that have just been started take the slots before this one's, even if
+        # they have not yet said so: workers that ask at once get different slots. If they would
+        # take all, some may never begin, and the others find another.
         assert view.asking is not None
         ahead = sum(attributes.is_undecided(t) for t in view.trials if t.number < view.asking)
         first = list(islice(wanted, ahead + 1))
@@ -107,14 +107,14 @@ class InitialDesign:
         )
         if is_enough and (needed & observations.pending).any():
             return None
-        # Nothing to build a model on, and nothing left to do until there is: one more location
+        # Nothing to build a model on, and nothing else to do until there is: one more location
         # of the (preferred) source.
         taken = observations.design_row[observations.source == allowed[0]]
         row = new_row(allowed[0], max(int(taken.max(initial=-1)) + 1, view.n_rows) + ahead)
         return None if row is None else (allowed[0], row)
 
     def _new_slots(self) -> Callable[[int, int], bool]:
-        """Return a function that tells whether a (source, row) is a query that is new.
+        """Return a function that says whether a (source, row) is a query that is new.
 
         In a space of few points different rows may be the same, and trials that were copied from
         another study of the same seed are at the same rows. While the space is not known, any

@@ -54,10 +54,10 @@ _SAME_CAUSE = 0.05
 
 @dataclass(frozen=True)
 class History:
-    """What the trials of a study tell, wherever they lie in the search space.
+    """The readings of all trials of a study, wherever they lie in the search space.
 
-    An entry for each reading of each trial. Trials that tell nothing are left out, and imported
-    ones come first.
+    An entry for each reading of each trial. Trials without one are excluded, and imported ones
+    come first.
 
     Attributes:
         trials: The trials, n of them; as often as they have readings.
@@ -73,15 +73,15 @@ class History:
         before: What of their cost an earlier trial has paid, shape (n,); 0 where it is unknown.
         running: Whether they are running, and not there yet, shape (n,).
         imported: Whether they are imported, shape (n,).
-        stale: Whether their worker is gone, shape (n,). Such trials tell nothing, unless two of
+        stale: Whether their worker is gone, shape (n,). Such trials are ignored, unless two of
             them were close to each other: then they count as failed.
         failed: Whether they have failed, shape (n,), as those have whose worker was killed.
         constraints: Values of the user's constraints, shape (n, K); NaN where unknown.
         ignored_constraints: Names of further constraints, where there are more than ten.
         sources: The sources of the study.
-        spent: Total cost of the study so far, including trials that tell nothing.
+        spent: Total cost of the study so far, including trials without a reading.
         initial_spent: Cost of the initial design.
-        n_undecided: How many trials have begun before the one that asks and not chosen yet.
+        n_undecided: How many trials have begun before the one that asks, and not yet chosen.
     """
 
     trials: Sequence[FrozenTrial]
@@ -106,7 +106,7 @@ class History:
     n_undecided: int
 
     def over(self, space: Mapping[str, BaseDistribution], budget: float | None) -> Observations:
-        """Return what the trials tell over a search space.
+        """Return the observations over a search space.
 
         Args:
             space: The search space without the source parameter. Trials that lack one of its
@@ -138,9 +138,9 @@ class History:
         )
 
     def of_design(self, budget: float | None) -> Observations:
-        """Return what the trials tell to the initial design, without locations.
+        """Return the observations for the initial design, without locations.
 
-        What came at no cost is left out: it is where longer trainings went, and does not cover
+        What came at no cost is excluded: it is where longer trainings went, and does not cover
         the space as the rows of the design do.
         """
         X = np.empty((len(self.trials), 0))
@@ -202,10 +202,10 @@ def read(
         study: The study, which gives the direction.
         trials: Its trials.
         sources: Its sources.
-        space: The search space without the source parameter, which tells the parameters of
-            running trials.
+        space: The search space without the source parameter, by which the parameters of running
+            trials are read.
         cost_attr: The user attribute that holds the cost.
-        exclude: Number of the trial that asks, which is left out.
+        exclude: Number of the trial that asks, which is no observation.
         stale: Numbers of the trials whose worker is gone.
     """
     full_space: dict[str, BaseDistribution] = dict(space)
@@ -241,11 +241,11 @@ def read(
     number = [trial.number for trial, *_ in kept]
     # Once for each trial, however many readings it has. A running one may have more to say.
     once = {t.number: t for t, *_ in kept}
-    told: dict[int, dict[str, float]] = {
+    constraints_of: dict[int, dict[str, float]] = {
         n: attributes.constraint_values(t, sources.name) if t.state.is_finished() else {}
         for n, t in once.items()
     }
-    constraints = [told[n] for n in number]
+    constraints = [constraints_of[n] for n in number]
     imported = {n for n, t in once.items() if attributes.is_imported(t)}
     names, ignored = constraint_names(constraints)
     sign = -1.0 if direction == StudyDirection.MAXIMIZE else 1.0
@@ -266,7 +266,7 @@ def read(
         before=np.nan_to_num(before),
         running=running & np.isnan(y),
         imported=np.array([n in imported for n in number], dtype=bool),
-        # What it had reported before tells no less.
+        # What it had reported before counts all the same.
         stale=np.array([n in stale for n in number], dtype=bool) & np.isnan(y),
         failed=np.array([reading.failed for *_, reading in kept], dtype=bool),
         constraints=np.array(
@@ -288,7 +288,7 @@ def _readings(
     cost_attr: str,
     is_timed: bool,
 ) -> list[Reading]:
-    """Return what a trial tells of the sources: one reading, or one of each rung."""
+    """Return what a trial says of the sources: one reading, or one of each rung."""
     source = source_of(trial, params, sources, by_slot=False)
     # A pruned or crashed trial has paid for a part only: no sample of the cost surface.
     is_full = _is_full_evaluation(trial, cost_attr)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 def stored_trials(study: Study) -> list[FrozenTrial]:
     """Return all trials of a study, not copied.
 
-    ``Study.get_trials`` leaves some out where ``HyperbandPruner`` shows the sampler a part of the
+    ``Study.get_trials`` omits some where ``HyperbandPruner`` shows the sampler a part of the
     study.
     """
     return study._storage.get_all_trials(study._study_id, deepcopy=False)
@@ -104,7 +104,7 @@ def unwrapped(sampler: BaseSampler) -> BaseSampler:
 
 
 def partially_fixed(sampler: BaseSampler) -> dict[str, Any]:
-    """Return the parameters that a ``PartialFixedSampler`` fixes; it tells nobody else."""
+    """Return the parameters that a ``PartialFixedSampler`` fixes; only it knows them."""
     return dict(sampler._fixed_params) if isinstance(sampler, PartialFixedSampler) else {}
 
 

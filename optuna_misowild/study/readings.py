@@ -1,8 +1,8 @@
-"""What a training that reports its values tells of each rung.
+"""What a training that reports its values says of each rung.
 
 A training that was meant for one rung is an observation of all rungs that it has passed, whatever
-became of it. What each trial tells is a list of readings, one for each rung; where there are no
-rungs, it is one reading.
+became of it. Each trial has a list of readings, one for each rung; where there are no rungs, it is
+one reading.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from optuna_misowild.study.steps import meant_for
 from optuna_misowild.study.steps import offset_of
 from optuna_misowild.study.steps import visited_cost
 from optuna_misowild.study.steps import was_stopped_where_meant
-from optuna_misowild.study.steps import was_told_to_stop
+from optuna_misowild.study.steps import was_to_stop
 
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Reading:
-    """What a trial tells of a source.
+    """What a trial says of a source.
 
     Attributes:
         source: Index of the source; −1 if it is none of the present ones.
@@ -66,7 +66,7 @@ def reached(trial: FrozenTrial, sources: Sources) -> dict[int, tuple[int, float]
     found = {}
     for s, end in zip(ascending, ends, strict=True):
         begin = sources.steps[s]
-        if begin <= before:  # That is what the trial tells that it goes on from.
+        if begin <= before:  # A reading of the trial that it goes on from.
             continue
         step: int | None = begin
         if math.isnan(reports.get(begin, math.nan)):  # Mostly it is there: no need to search.
@@ -80,15 +80,15 @@ def reached(trial: FrozenTrial, sources: Sources) -> dict[int, tuple[int, float]
 def ended_on(trial: FrozenTrial, sources: Sources, *, is_complete: bool) -> int:
     """Return the rung of a trial that ends: the last one it has reached, else the one meant.
 
-    What a completed trial returns is the value of the last rung; unless it was told to stop, and
-    has returned the value in place of raising ``TrialPruned``.
+    What a completed trial returns is the value of the last rung; unless it was to stop, and has
+    returned the value in place of raising ``TrialPruned``.
     """
     furthest = min(reached(trial, sources), default=meant_for(trial, sources))
     return _ended_on(trial, sources, furthest, is_complete=is_complete)
 
 
 def _ended_on(trial: FrozenTrial, sources: Sources, furthest: int, *, is_complete: bool) -> int:
-    return 0 if is_complete and not was_told_to_stop(trial) else furthest
+    return 0 if is_complete and not was_to_stop(trial) else furthest
 
 
 def readings_of(
@@ -100,7 +100,7 @@ def readings_of(
     is_full: bool,
     is_timed: bool,
 ) -> list[Reading]:
-    """Return what a trial tells of each rung that it has reached, and of that it was meant for.
+    """Return what a trial says of each rung that it has reached, and of that it was meant for.
 
     A completed trial is an observation of the source that it was meant for, or of the last rung;
     what it has returned is the value. While a trial runs, it has not got to the last rung.

@@ -62,7 +62,7 @@ class Settings:
         budget: The total cost that may be spent, or None.
         only_preferred: Whether only the preferred source may be queried.
         n_startup_trials: Number of rows of the initial design; None for as many as the number of
-            parameters asks for.
+            parameters needs.
         steps: Steps of ``trial.report`` that are sources, in increasing order; or ``"auto"``.
         checkpoints: Whether a training can go on where an earlier one was stopped.
 
@@ -109,7 +109,7 @@ class Settings:
 
         Args:
             distribution: The distribution; None if no trial has the parameter.
-            trials: The trials so far, which may tell the steps.
+            trials: The trials so far, which may show the steps.
             stops: Whether the study's pruner stops a training at the rung that it is meant for.
         """
         if distribution is None and self.steps is not None:
@@ -176,7 +176,7 @@ class StudyView:
     def space(self) -> dict[str, BaseDistribution]:
         """The parameters that the latest trials with a value share, without the source.
 
-        Parameters of a single value tell nothing.
+        Parameters of a single value do not belong to it.
         """
         rungs = self.sources if self.sources.are_rungs else None
         evaluations = [
@@ -208,7 +208,7 @@ class StudyView:
 
     @cached_property
     def observations(self) -> Observations:
-        """What the trials tell over the space."""
+        """The observations over the space."""
         return self._history.over(self.space, self.settings.budget)
 
     @cached_property

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class _Default(Enum):
-    """Tells "the first choice" from ``None``, which may be a choice itself."""
+    """Stands for "the first choice", as ``None`` may be a choice itself."""
 
     FIRST = "the first choice"
 
@@ -44,10 +44,10 @@ class Sources:
     Attributes:
         name: Name of the categorical parameter.
         distribution: Its distribution, or None for a study without it, which has one source.
-        order: Indices of the choices, the preferred one first. Of choices that Optuna cannot
-            tell apart, such as 1 and True, only the first is a source.
+        order: Indices of the choices, the preferred one first. Of choices that are the same to
+            Optuna, such as 1 and True, only the first is a source.
         queryable: Indices into ``order`` of the sources that may be queried.
-        steps: The step at which ``trial.report`` tells the value of each source, if it does; see
+        steps: The step at which ``trial.report`` has the value of each source, if it does; see
             :mod:`optuna_misowild.study.steps`. Without a distribution, they are the sources.
     """
 
@@ -109,9 +109,9 @@ class Sources:
     def of_trial(self, params: Mapping[str, Any]) -> int | None:
         """Return the source index of a trial's parameters.
 
-        A trial without the parameter is a full evaluation, of source 0; that of a rung is told by
-        :func:`~optuna_misowild.study.steps.meant_for`. None means that its
-        choice is none of the present ones.
+        A trial without the parameter is a full evaluation, of source 0; for that of a rung see
+        :func:`~optuna_misowild.study.steps.meant_for`. None means that its choice is none of the
+        present ones.
         """
         if self.distribution is None or self.name not in params:
             return 0

@@ -64,7 +64,7 @@ def choice_index(
 ) -> int:
     """Return the index that Optuna records a choice by.
 
-    That is ``to_internal_repr``, which searches: asked for every trial, that takes long.
+    That is ``to_internal_repr``, which searches: for every trial, that takes long.
 
     Args:
         distribution: The distribution of the parameter.
@@ -107,9 +107,9 @@ def common_space(trials: Sequence[FrozenTrial]) -> dict[str, BaseDistribution]:
 
     A parameter belongs to the space, as the latest trial has it, if the last three have it
     with the same range and the earlier ones have it with any, or if it is new: see
-    :func:`_is_new`. A range that changes from trial to trial leaves its parameter out, and so
-    does a condition that only some trials meet. Trials without any parameter, such as a value to
-    compare with that was added by hand, tell nothing.
+    :func:`_is_new`. A parameter whose range changes from trial to trial is excluded, and so is
+    one under a condition that only some trials meet. Trials without any parameter, such as a value
+    to compare with that was added by hand, do not count.
 
     Args:
         trials: The trials that have a value, in the order in which they ran.
@@ -130,9 +130,9 @@ def _is_new(name: str, trials: Sequence[FrozenTrial]) -> bool:
     """Whether a parameter has come with a change of the objective, rather than by a condition.
 
     It is new if it came once and has stayed: the trials that have it, at least three, follow
-    upon all that lack it. And if no other parameter tells which of the trials have it, as the one
-    that a condition looks at does: by its choices, or by being larger or smaller. Of less than
-    three trials that lack it, none can tell.
+    upon all that lack it. And if no other parameter separates the two, as the one that a condition
+    looks at does: by its choices, or by being larger or smaller. Where less than three trials lack
+    it, this is not examined.
     """
     first = next(i for i, trial in enumerate(trials) if name in trial.distributions)
     lacking, having = trials[:first], trials[first:]
@@ -141,13 +141,13 @@ def _is_new(name: str, trials: Sequence[FrozenTrial]) -> bool:
     if len(lacking) < _N_SETTLED:
         return True
     return not any(
-        _tells_apart(lacking, having, other, distribution)
+        _are_disjoint(lacking, having, other, distribution)
         for other, distribution in having[-1].distributions.items()
         if other != name
     )
 
 
-def _tells_apart(
+def _are_disjoint(
     one: Sequence[FrozenTrial],
     other: Sequence[FrozenTrial],
     name: str,
@@ -155,7 +155,7 @@ def _tells_apart(
 ) -> bool:
     """Whether the values of a parameter in some trials and in others have nothing in common.
 
-    One that not all of them have with the same distribution does not tell.
+    Not if some of them lack it, or have it with another distribution.
     """
     if any(trial.distributions.get(name) != distribution for trial in (*one, *other)):
         return False

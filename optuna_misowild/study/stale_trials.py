@@ -1,8 +1,8 @@
 """Which running trials have a worker, and which are stale: theirs is gone.
 
-A worker that is killed leaves a trial that runs for ever. If the storage has heartbeats, they
-tell. Elsewhere its age does: a trial counts as stale when it has been running for more than ten
-times as long as any completed trial of its source, and for more than a minute; the fewer of these
+The trial of a worker that is killed runs for ever. If the storage has heartbeats, they show it.
+Elsewhere its age does: a trial counts as stale when it has been running for more than ten times as
+long as any completed trial of its source, and for more than a minute; the fewer of these
 there are, the longer it takes. So it is, with heartbeats as well, where the worker has not even
 begun to suggest: it may have been killed before its first heartbeat, and Optuna never fails such a
 trial. Should a stale trial complete all the same, it counts like any other.
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _FACTOR = 10.0
 _LEAST_SECONDS = 60.0
-# So many durations tell how long a source may take. With fewer, n, the limit is (5/n)² times as
+# So many durations show how long a source may take. With fewer, n, the limit is (5/n)² times as
 # long, and other sources count too: a live trial must not count as stale, but a dead one holds
 # back money and a row of the initial design.
 _MANY = 5
@@ -51,7 +51,7 @@ def stale_trials(
     """
     stale = {trial.number for trial in trials if was_killed(trial)}
     interval = heartbeat_interval(study)
-    # The costly questions are asked only if there may be a reason to.
+    # What is expensive to find out is looked up only if there may be a reason to.
     suspicious = [
         trial
         for trial in trials

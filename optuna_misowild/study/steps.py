@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 AUTO = "auto"
 MAX_STEPS = 8
-# How `AUTO` spaces its rungs, and how many there are at most. The first step tells little.
+# How `AUTO` spaces its rungs, and how many there are at most. The first step says little.
 _FACTOR = 3.0
 _MAX_AUTO = 6
 _LEAST_AUTO = 2
@@ -82,7 +82,7 @@ def check_names(
         return
     if preferred != steps[-1]:
         raise ValueError(
-            f"`preferred_source` must be the last of `steps={list(steps)}`, or be left out, but "
+            f"`preferred_source` must be the last of `steps={list(steps)}`, or be omitted, but "
             f"got {preferred!r}."
         )
     if queried is not None and not {steps[-1]} <= set(queried) <= set(steps):
@@ -160,14 +160,14 @@ def numbered(
     if steps is not None and not are_steps:
         raise ValueError(
             f"`steps={steps!r}` is given, but the objective suggests the source parameter "
-            f"{sources.name!r} with choices that are no steps: {list(choices)}. Leave out the "
-            "one or the other, or let the choices be numbers of steps."
+            f"{sources.name!r} with choices that are no steps: {list(choices)}. Omit the one or "
+            "the other, or let the choices be numbers of steps."
         )
     if isinstance(steps, tuple):
         if set(steps) != set(choices):
             raise ValueError(
                 f"`steps={list(steps)}` must be the choices of the source parameter "
-                f"{sources.name!r}, {sorted(choices)}, or be left out."
+                f"{sources.name!r}, {sorted(choices)}, or be omitted."
             )
         return replace(sources, steps=tuple(map(int, choices)))
     offsets = {
@@ -205,7 +205,7 @@ def offset_of(reported: Sequence[int] | dict[int, float]) -> int:
 def stops_at_rungs(study: Study, trials: Sequence[FrozenTrial]) -> bool:
     """Whether trainings stop at the rungs that they are meant for, by the study's pruner.
 
-    A study that is loaded to be looked at has Optuna's sampler and pruner; there its trials tell.
+    A study that is loaded to be looked at has Optuna's sampler and pruner; its trials show it.
     """
     if getattr(study.pruner, "stops_at_rungs", False):
         return True
@@ -277,7 +277,7 @@ def recorded_steps(trials: Sequence[FrozenTrial]) -> tuple[int, ...] | None:
     return None
 
 
-# What a trial records when it reaches a rung and asks whether to go on.
+# What a trial records when it has reached a rung, and its pruner judges whether it goes on.
 
 
 @dataclass(frozen=True)
@@ -287,7 +287,7 @@ class Visit:
     Attributes:
         cost: What the trial had cost; NaN if unknown.
         is_timed: Whether that is its time in seconds, not what its objective says.
-        stops: Whether it was told to stop.
+        stops: Whether it was to stop.
         index: How much it promised to go on, as the logarithm of the acquisition for its remaining
             cost; NaN if that was no question.
         other: The same of the best other query.
@@ -327,8 +327,8 @@ def visited_steps(trial: FrozenTrial) -> list[int]:
     return sorted(int(step) for step in steps if step.isdecimal())
 
 
-def was_told_to_stop(trial: FrozenTrial) -> bool:
-    """Whether a trial was told to stop at the last rung that it has recorded."""
+def was_to_stop(trial: FrozenTrial) -> bool:
+    """Whether a trial was to stop at the last rung that it has recorded."""
     visits = [visit_of(trial, step) for step in visited_steps(trial)[-1:]]
     return any(visit is not None and visit.stops for visit in visits)
 

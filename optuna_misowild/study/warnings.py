@@ -51,7 +51,7 @@ _CLEARLY_CHEAPER = 1.0 / 3.0
 _MEASURABLE = 0.1
 # Choices are compared in the medians of so many trials.
 _MIN_COMPARED = 3
-# So many trials are told of one by one.
+# So many trials are mentioned one by one.
 _MAX_MALFORMED = 3
 # So many pruned trials, and such a part of all, are more than an accident.
 _MANY_PRUNED, _PART_PRUNED = 4, 1.0 / 3.0
@@ -94,7 +94,7 @@ class Warnings:
     # When it is said.
 
     def before_suggestion(self, view: StudyView) -> None:
-        """Say what the trials so far tell."""
+        """Warn of what the trials so far show."""
         self._malformed(view.study, view.trials)
         self._other_preferred_source(view)
         self._other_cost_attr(view)
@@ -103,7 +103,7 @@ class Warnings:
         self._too_many_constraints(view)
 
     def after_trial(self, study: Study, trial: FrozenTrial, state: TrialState) -> None:
-        """Say what a trial tells that ends now, by the attributes that its objective has set.
+        """Warn of what a trial shows that ends now, by what its objective has set.
 
         Only trials that the sampler has suggested come here, never those that were added.
         """
@@ -130,7 +130,7 @@ class Warnings:
     def _missing_source(
         self, study: Study, trial: FrozenTrial, trials: Sequence[FrozenTrial]
     ) -> None:
-        """Warn if no trial has a source parameter, but arguments or the costs tell of one."""
+        """Warn if no trial has a source parameter, but arguments or the costs point to one."""
         settings, topic = self._settings, "missing source"
         name, others = settings.source, settings.query_sources
         if settings.steps is not None or self._once.is_said(study, topic):
@@ -161,7 +161,7 @@ class Warnings:
                 study,
                 topic,
                 f"`{', '.join(given)}` was given, but the objective has {none}. {remedy}. For a "
-                "single source leave the argument out.",
+                "single source omit the argument.",
             )
             return
         if settings.only_preferred:
@@ -247,7 +247,7 @@ class Warnings:
         )
 
     def _no_reports(self, study: Study, trial: FrozenTrial) -> None:
-        """Warn if a training that was meant to be short has not been told to stop."""
+        """Warn if a training that was meant to be short has not called its pruner there."""
         record = recorded_rungs(trial)
         if record is None or record[0] == max(record) or self._once.is_said(study, "reports"):
             return
@@ -256,9 +256,10 @@ class Warnings:
             self._say(
                 study,
                 "reports",
-                f"Trial {trial.number} was meant for step {step}, but went on to its end: its "
-                "objective has not asked there. Let it call `trial.report(value, step)` and "
-                "`trial.should_prune()` at each step, and raise `optuna.TrialPruned` when told.",
+                f"Trial {trial.number} was meant for step {step}, but went on to its end, with no "
+                "call of `trial.should_prune()` there. Let the objective call "
+                "`trial.report(value, step)` and `trial.should_prune()` at each step, and raise "
+                "`optuna.TrialPruned` where that is true.",
             )
 
     def _short_of_the_last_step(self, study: Study, trial: FrozenTrial) -> None:
@@ -271,7 +272,7 @@ class Warnings:
             return
         visits = [visit_of(trial, step) for step in others if step <= reached]
         if any(visit is not None and visit.stops for visit in visits):
-            return  # It was told to stop, and has returned instead of raising `TrialPruned`.
+            return  # It was to stop, and has returned instead of raising `TrialPruned`.
         self._say(
             study,
             "last step",
@@ -341,7 +342,7 @@ class Warnings:
                 view.study,
                 "budget of the design",
                 f"`budget={budget:g}` is less than what the initial design costs: the trials so "
-                f"far have cost {view.spent:g}, and {what_is_left(n_rest, rest)}. Nothing is left "
+                f"far have cost {view.spent:g}, and {what_remains(n_rest, rest)}. Nothing remains "
                 f"to optimise with. Raise `budget`, which is in {unit_of(view)}, or lower "
                 f"`n_startup_trials={view.n_rows}`.",
             )
@@ -396,7 +397,7 @@ class Warnings:
         if self._settings.budget is not None:
             problem += " It does not count towards the budget."
         if new == _MAX_MALFORMED - 1:
-            problem += " Further trials with such a cost are not told."
+            problem += " Further trials with such a cost are not mentioned."
         return problem
 
     def _mixed_costs(
@@ -449,7 +450,7 @@ class Warnings:
                 "spent budget",
                 f"The budget of {budget:g} is spent: the trials so far have cost "
                 f"{view.spent:g}. {self._sampler} goes on without regard to cost. "
-                "`CostBudgetCallback` stops a study after a trial; ask "
+                "`CostBudgetCallback` stops a study after a trial; check "
                 "`CostBudgetCallback.is_spent(study)` before `study.optimize` to run none.",
             )
 
@@ -472,7 +473,7 @@ class Warnings:
 
 
 def rest_of_design(view: StudyView, method: Method) -> tuple[int, float]:
-    """Return how many trials of the initial design are left, and what they will cost at least.
+    """Return how many trials of the initial design remain, and what they will cost at least.
 
     Sources that have not been observed yet count as free.
     """
@@ -482,12 +483,12 @@ def rest_of_design(view: StudyView, method: Method) -> tuple[int, float]:
     return len(rest), math.fsum(typical_cost(costs) for costs in known if (costs > 0.0).any())
 
 
-def what_is_left(n_left: int, rest: float) -> str:
-    """Return in words what is left of the design, and what it will cost at least."""
-    are = "is" if n_left == 1 else "are"
+def what_remains(n: int, rest: float) -> str:
+    """Return in words how many trials of the design remain, and what they will cost at least."""
+    remain, are = ("remains", "is") if n == 1 else ("remain", "are")
     if rest == 0.0:  # None of their sources has a cost yet.
-        return f"{n_left} {are} left of it"
-    return f"the {n_left} that {are} left of it {are} predicted to cost {rest:.4g} at least"
+        return f"{n} {remain}"
+    return f"the {n} that {remain} {are} predicted to cost {rest:.4g} at least"
 
 
 def unit_of(view: StudyView) -> str:

@@ -18,7 +18,7 @@ from warned_studies import run
 from optuna_misowild import CostBudgetCallback
 from optuna_misowild import MisoWildSampler
 from optuna_misowild import cumulated_cost
-from optuna_misowild.study.warnings import what_is_left
+from optuna_misowild.study.warnings import what_remains
 
 
 # The budget.
@@ -62,23 +62,23 @@ def test_a_budget_spent_before_the_design_is_through_is_said(
     if is_timed:
         assert "in seconds, since the objective does not set 'cost'" in said
     else:
-        assert "cost 11, and 1 is left of it" in said  # Of the preferred source nothing is known.
+        assert "cost 11, and 1 remains" in said  # Of the preferred source nothing is known.
         assert "in the unit of 'cost', which the objective sets" in said
     study.optimize(objective, n_trials=1, callbacks=[callback])
     assert warnings_of(caplog).count("before the initial design was through") == 1
 
 
 @pytest.mark.parametrize(
-    "n_left, rest, said",
+    "n, rest, said",
     [
-        (3, 22.0, "the 3 that are left of it are predicted to cost 22 at least"),
-        (1, 11.0, "the 1 that is left of it is predicted to cost 11 at least"),
-        (1, 0.0, "1 is left of it"),
-        (2, 0.0, "2 are left of it"),
+        (3, 22.0, "the 3 that remain are predicted to cost 22 at least"),
+        (1, 11.0, "the 1 that remains is predicted to cost 11 at least"),
+        (1, 0.0, "1 remains"),
+        (2, 0.0, "2 remain"),
     ],
 )
-def test_what_is_left_of_the_design_in_words(n_left: int, rest: float, said: str) -> None:
-    assert what_is_left(n_left, rest) == said
+def test_what_remains_of_the_design_in_words(n: int, rest: float, said: str) -> None:
+    assert what_remains(n, rest) == said
 
 
 def test_two_budgets_are_said(caplog: pytest.LogCaptureFixture) -> None:
@@ -118,7 +118,7 @@ def test_a_budget_without_any_usable_cost_is_said(caplog: pytest.LogCaptureFixtu
     assert said.count("budget of 5 cannot be kept: none of the 3 finished trials") == 1
     assert "In trial 0 the user attribute 'cost' is '3 EUR'" in said
     assert said.count("which is a str") == 3
-    assert said.count("Further trials with such a cost are not told") == 1
+    assert said.count("Further trials with such a cost are not mentioned") == 1
 
 
 def test_a_budget_that_nothing_is_spent_of_is_said(caplog: pytest.LogCaptureFixture) -> None:
