@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 
 WORTH, NOT_WORTH = "worth its cost", "not worth its cost"
+UNDECIDED, TOO_FEW = "undecided", "too few values"
 # Below that many queries, of the source or of the preferred one, no correlation is worth a word.
 _FEWEST = 5
 _CONFIDENCE = 1.96  # Standard deviations of a normal distribution: 95 %.
@@ -35,13 +36,13 @@ class Worth:
         n_values: How often it has given a value.
         share: Its part of what the study has cost.
         cost: Cost of a query relative to the preferred source, the geometric mean over where it
-            was asked; NaN if it never was, or has cost nothing.
+            was queried; NaN if it never was, or has cost nothing.
         correlation: Of its values with the preferred source; NaN if there are too few.
         low: Lower end of the 95 % interval of the correlation; −1 if there are too few.
         high: Its upper end; 1 if there are too few.
-        n_asked: How many of its trials have finished, with a value or without.
+        n_finished: How many of its trials have finished, with a value or without.
         n_preferred: How often the preferred source has given a value.
-        is_dropped: Whether it is not asked again, since it is hardly cheaper.
+        is_dropped: Whether it is not queried again, since it is hardly cheaper.
     """
 
     n_values: int
@@ -50,15 +51,15 @@ class Worth:
     correlation: float = math.nan
     low: float = -1.0
     high: float = 1.0
-    n_asked: int = 0
+    n_finished: int = 0
     n_preferred: int = 0
     is_dropped: bool = False
 
     @property
     def break_even(self) -> float:
-        """The correlation from which on a query tells more for the money than a preferred one.
+        """The correlation from which on a query says more for the money than a preferred one.
 
-        What has cost nothing need only tell anything.
+        For what has cost nothing, any positive one is enough.
         """
         return math.sqrt(self.cost) if math.isfinite(self.cost) else 0.0
 
@@ -68,26 +69,25 @@ class Worth:
         if math.isfinite(self.correlation):
             if self.low > self.break_even:
                 return WORTH
-            return NOT_WORTH if self.high < self.break_even else "cannot be told"
+            return NOT_WORTH if self.high < self.break_even else UNDECIDED
         if self.is_dropped:
             return "dropped: hardly cheaper"
         if self.n_values == 0:
-            return "no value" if self.n_asked else "never asked"
+            return "no value" if self.n_finished else "never queried"
         if self.n_values >= _FEWEST:
-            return "too few preferred values to tell"
-        both = " of both" if self.n_preferred < _FEWEST else ""
-        return f"too few values{both} to tell"
+            return "too few preferred values"
+        return TOO_FEW if self.n_preferred >= _FEWEST else f"{TOO_FEW} of both"
 
 
 def source_verdicts(study: Study, *, sampler: MethodSampler | None = None) -> dict[Any, str]:
     """Return of each source but the preferred one whether it was worth its cost.
 
-    That is, whether a query of it has told more of the preferred source for the money than one
-    of the preferred source would: over all places where it was asked. It does not say whether
+    That is, whether a query of it has said more of the preferred source for the money than one
+    of the preferred source would: over all places where it was queried. It does not say whether
     the study has found better parameters by it, which only a study without it can show.
 
-    It is what the figure :func:`~optuna_misowild.visualization.plot_source_worth` says, which
-    explains how it is told, and needs no plotly.
+    The figure :func:`~optuna_misowild.visualization.plot_source_worth` shows the same, and
+    explains how it is decided. No plotly is needed here.
 
     Example:
 
@@ -108,13 +108,13 @@ def source_verdicts(study: Study, *, sampler: MethodSampler | None = None) -> di
         are no models, or if there is one source only.
 
         - ``"worth its cost"``, ``"not worth its cost"`` or, where the values can be taken for
-          either, ``"cannot be told"``.
-        - ``"too few values to tell"``: the source has less than five; ``"too few preferred
-          values to tell"``: the preferred source has; ``"too few values of both to tell"``.
-        - ``"dropped: hardly cheaper"``: it was not asked often enough for a verdict, since it
+          either, ``"undecided"``.
+        - ``"too few values"``: the source has less than five; ``"too few preferred values"``:
+          the preferred source has; ``"too few values of both"``.
+        - ``"dropped: hardly cheaper"``: it was not queried often enough for a verdict, since it
           surely costs more than ``RobustMethod(max_cost_ratio=...)`` times the preferred source.
         - ``"no value"``: all of its trials have failed or were pruned.
-        - ``"never asked"``.
+        - ``"never queried"``.
 
     Raises:
         TypeError: If an argument has the wrong type.
@@ -162,7 +162,7 @@ def source_worths(data: FigureData) -> dict[int, Worth]:
 
 
 def _relative_cost(data: FigureData, source: int) -> float:
-    """Return the geometric mean of the relative cost over where a source was asked.
+    """Return the geometric mean of the relative cost over where a source was queried.
 
     Over the places that the models see, where both are predicted to cost anything; NaN if there
     is none, or if only the source has no cost at all, as one whose trials were added.

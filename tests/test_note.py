@@ -34,8 +34,8 @@ def test_all_trials_are_counted_and_what_is_unknown_is_nothing() -> None:
     note = note_of(FigureData(study, MisoWildSampler(budget=10.0)))
     assert "**Spent:** 2.5 of 10 (25%) by 1 running, 2 complete, 1 fail trials." in note
     assert "| **full** (preferred) | 1 | 2 | 80% | 1 |  |" in note
-    assert "| half | 2 | 0.5 | 20% | 7.25 | too few values of both to tell |" in note
-    assert "| tenth | 0 | 0 | 0% |  | never asked |" in note
+    assert "| half | 2 | 0.5 | 20% | 7.25 | too few values of both |" in note
+    assert "| tenth | 0 | 0 | 0% |  | never queried |" in note
 
 
 @pytest.mark.parametrize("direction", ["minimize", "maximize"])

@@ -40,19 +40,19 @@ _DEPTH = 20.0
 def plot_acquisition(
     study: Study, params: Sequence[str] | None = None, *, sampler: MethodSampler | None = None
 ) -> go.Figure:
-    """Plot how much the sampler wants to ask each source, over the parameters.
+    """Plot how much the sampler wants to query each source, over the parameters.
 
-    A star marks what it would ask next, if it were asked now. The title says what the models
-    predict there, and each source has the best acquisition that it offers beside its name. With
-    two parameters there is a panel of contours per source, in the same colours; points show
-    where it was asked. With any other number there is a panel per parameter that shows a line
-    per source; all other parameters are those of the star.
+    A star marks the query that it would choose now. The title says what the models predict
+    there, and each source has the best acquisition that it offers beside its name. With two
+    parameters there is a panel of contours per source, in the same colours; points show where it
+    was queried. With any other number there is a panel per parameter that shows a line per
+    source; all other parameters are those of the star.
 
-    How to read it: the larger, the sooner it is asked, on any source. For the robust method and
+    How to read it: the larger, the sooner it is queried, on any source. For the robust method and
     cost-cooling the scale is logarithmic: one more is e times the expected improvement, by what
-    the query tells of the preferred source, for the same cost. Gaps are where a source is
-    excluded because it is not much cheaper than the preferred one. The star may be elsewhere
-    than the maximum: on the preferred source, because it has not been asked for long.
+    the query says of the preferred source, for the same cost. Gaps are where a source is excluded
+    because it is not much cheaper than the preferred one. The star may be elsewhere than the
+    maximum: on the preferred source, because it has not been queried for long.
 
     Example:
 
@@ -143,7 +143,7 @@ class _Next:
 
 
 def _initial_sources(data: FigureData) -> list[int]:
-    """Return the sources that the initial design has still to ask, the next one first."""
+    """Return the sources that the initial design has still to query, the next one first."""
     view = data.view
     slots = data.sampler.method.design(view.design_observations, view.n_rows)
     return [source for source, _ in slots]

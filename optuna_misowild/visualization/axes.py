@@ -59,7 +59,7 @@ class Axis:
 
     @cached_property
     def _categories(self) -> dict[int, str]:
-        """The names of the choices that Optuna can tell apart, by the indices it records."""
+        """The names of the choices that differ to Optuna, by the indices it records."""
         assert isinstance(self.distribution, CategoricalDistribution)
         indices, choices = distinct_choices(self.distribution), self.distribution.choices
         return dict(zip(indices, distinct([str(choices[i]) for i in indices]), strict=True))
@@ -127,7 +127,7 @@ def log_axis(values: NDArray[np.float64], *, most: int = 12) -> dict[str, Any]:
     """Return the properties of a logarithmic axis that ends on ticks and shows all values.
 
     Args:
-        values: What it has to show; what is not positive is left out.
+        values: What it has to show; what is not positive is excluded.
         most: So many ticks there is room for.
     """
     shown = values[np.isfinite(values) & (values > 0.0)]
@@ -184,7 +184,7 @@ def _power(exponent: int) -> str:
 
 
 def chosen_axes(data: FigureData, params: Sequence[str] | None) -> list[Axis]:
-    """Return the axes for the parameters that a user asks for; None for all.
+    """Return the axes for the parameters that a user wants; None for all.
 
     Raises:
         TypeError: If ``params`` is no list of names.
@@ -202,7 +202,7 @@ def chosen_axes(data: FigureData, params: Sequence[str] | None) -> list[Axis]:
     else:
         names = list(dict.fromkeys(params))
     if not names:
-        raise ValueError("`params` must not be empty; leave it out to show all parameters.")
+        raise ValueError("`params` must not be empty; omit it to show all parameters.")
     for name in names:
         if name not in space:
             raise ValueError(

@@ -40,7 +40,7 @@ _FAR = 3.0
 # or if the line would fall by less than this part of its height.
 _LEAST_FALL = 0.05
 # A line counts from where this part of the money is spent: what the first trials gave is chance,
-# and would leave no room for the differences that count.
+# and would take the room of the differences that count.
 _BEGINNING = 0.1
 
 

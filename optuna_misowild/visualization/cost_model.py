@@ -34,8 +34,8 @@ def plot_cost_model(
     that shows a line per source, with a band of one standard deviation; all other parameters
     are those that :func:`~optuna_misowild.recommend` gives. The scale is logarithmic.
 
-    How to read it: a source is worth asking where its cost is well below that of the preferred
-    one, which is the first. By default the sampler asks the others only where they cost less
+    How to read it: a source is worth querying where its cost is well below that of the preferred
+    one, which is the first. By default the sampler queries the others only where they cost less
     than a third.
 
     Example:

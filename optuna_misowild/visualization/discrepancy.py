@@ -35,7 +35,7 @@ def plot_discrepancy(
     taken out and written beside the name of the source, with its scale ρ_s. The second line of
     the title has the discrepancy at the star, as ``Model.discrepancy`` gives it, mean included.
     With two parameters there is a panel of contours per source, and below its standard
-    deviation; points show where the source was asked. With any other number there is a panel
+    deviation; points show where the source was queried. With any other number there is a panel
     per parameter that shows a line per source, with a band of one standard deviation.
 
     How to read it: where the discrepancy is 0, the source ranks parameters as the preferred one

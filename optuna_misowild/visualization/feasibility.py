@@ -42,7 +42,7 @@ def plot_feasibility(
 ) -> go.Figure:
     """Plot how likely queries of each source are to meet the user's constraints and not to fail.
 
-    With two parameters there is a panel of contours per source; points show where it was asked,
+    With two parameters there is a panel of contours per source; points show where it was queried,
     crossed circles what broke a constraint, and crosses what failed. With any other number there
     is a panel per parameter that shows a line per source; all other parameters are those that
     :func:`~optuna_misowild.recommend` gives. The title counts what has failed or is infeasible.

@@ -62,8 +62,8 @@ def plot_learning_curves(study: Study, *, sampler: MethodSampler | None = None) 
     not got there, and the range in which they lie with 95 %: of those that run, and of the five
     most promising of the others.
 
-    How to read it: where lines that are low early end low, short trainings tell the good from the
-    bad. Where they cross, only long ones do.
+    How to read it: where lines that are low early end low, short trainings show which parameters
+    are good. Where they cross, only long ones do.
 
     Example:
 

@@ -32,7 +32,7 @@ _ABOVE, _TOP = 40, 84
 def figure_over_params(
     data: FigureData, params: Sequence[str] | None, quantity: Quantity, title: str, text: str = ""
 ) -> go.Figure:
-    """Return a figure of a quantity over the parameters that a user asks for.
+    """Return a figure of a quantity over the parameters that a user wants.
 
     Args:
         data: The study.

@@ -64,8 +64,8 @@ class Quantity:
         colorscale: The colours of contours, or plotly's name of them.
         low_is_dark: Whether these run from dark to light.
         midpoint: The value in the middle of the colours, if there is one.
-        cut: This part of the lowest values is not told apart.
-        depth: Nor are values that are more than this below the highest one.
+        cut: This part of the lowest values has one colour.
+        depth: So have values that are more than this below the highest one.
         is_feasibility: Whether it is itself how likely a query is to be feasible; else it is grey
             where it probably is not.
         centre_is_said: Whether the text of the figure says already what slices go through.

@@ -53,7 +53,7 @@ def highest(
     function: Callable[[list[dict[str, Any]]], NDArray[np.float64]],
     candidates: Sequence[dict[str, Any]],
 ) -> float:
-    """Return about the highest value of a function; good enough to be read, not to be asked for.
+    """Return about the highest value of a function: exact enough to be read, not to be queried.
 
     Args:
         view: The study, for its search space.

@@ -1,4 +1,4 @@
-"""Which sources were asked when, and what they have cost."""
+"""Which sources were queried when, and what they have cost."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ _SYMBOLS = {
 def plot_source_usage(study: Study, *, sampler: MethodSampler | None = None) -> go.Figure:
     """Plot the queries and the cost of each source, along the study.
 
-    At the top, a point for each finished trial shows which source it asked (a cross if it
+    At the top, a point for each finished trial shows which source it queried (a cross if it
     failed, a ring if it was pruned), and bars count them. At the bottom is the money that each
     source has taken, stacked, in the order in which trials finished, and bars of what it came to
     in the end.
 
-    How to read it: a source that was asked often and took little of the money has been a cheap
-    guide. One that was asked at the start only was given up: it cost too much, or others told
-    more for the money. Whether it told anything is another question, which
-    :func:`plot_source_worth` answers as far as there are queries enough.
+    How to read it: a source that was queried often and took little of the money has been a cheap
+    guide. One that was queried at the start only was given up: it cost too much, or others said
+    more for the money. Whether it said anything of the preferred source is another question:
+    :func:`plot_source_worth` answers it if there are enough queries.
 
     Example:
 
@@ -148,8 +148,8 @@ def _answer(data: FigureData) -> str:
         math.fsum(q.paid for q in data.queries if q.source == s) for s in range(len(data.labels))
     ]
     n_queries = Counter(query.source for query in data.queries)
-    (asked, count), *_ = n_queries.most_common(1)
-    most = f"{count} of {len(data.queries)} queries on {data.labels[asked]}"
+    (source, count), *_ = n_queries.most_common(1)
+    most = f"{count} of {len(data.queries)} queries on {data.labels[source]}"
     total = data.queries[-1].spent
     if total <= 0.0:
         return f"{most}, the most"

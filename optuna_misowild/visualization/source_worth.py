@@ -17,6 +17,7 @@ from optuna_misowild.visualization._figure import titled
 from optuna_misowild.visualization._plotly import go
 from optuna_misowild.visualization.axes import log_axis
 from optuna_misowild.worth import NOT_WORTH
+from optuna_misowild.worth import TOO_FEW
 from optuna_misowild.worth import WORTH
 from optuna_misowild.worth import source_worths
 
@@ -41,26 +42,26 @@ _LEGEND_LINES, _PLOT_HEIGHT, _MARGINS = 36, 270, 180
 
 
 def plot_source_worth(study: Study, *, sampler: MethodSampler | None = None) -> go.Figure:
-    """Plot how much each source has told of the preferred one, and what its queries cost.
+    """Plot how much each source has said of the preferred one, and what its queries cost.
 
     Across is the cost of a query as a part of that of the preferred source, by the cost models,
     on a logarithmic scale. Upwards is the correlation of the values of a source with what models
     that have never seen one of its values expect of the preferred source at the same places: so
     no source vouches for itself, and what these models do not know counts as disagreement. Both
-    are over the places where the source was asked. The bar is the 95 % interval of the
+    are over the places where the source was queried. The bar is the 95 % interval of the
     correlation (Fisher's), as if queries were independent. With less than five queries of the
     source, or of the preferred one, there is no correlation to speak of: a hollow grey point,
     below the axis.
 
     How to read it: on the dashed line the square of the correlation, which is the part of the
-    variance that a query explains, is the relative cost. Above it, a query of the source tells
+    variance that a query explains, is the relative cost. Above it, a query of the source says
     more for the money than one of the preferred source. A source is *worth its cost* if all of
-    its bar is above the line, *not worth its cost* if all of it is below, and otherwise it
-    *cannot be told*: filled points are those that can. The legend says it in words, with the
-    share of the money that went to each source, and of which source there are too few values.
-    *Dropped* is one that was given up before that for what it costs. Where a source was asked
-    near the optimum only, the values differ less, and so the correlation is lower;
-    :func:`plot_discrepancy` shows where a source misleads.
+    its bar is above the line, *not worth its cost* if all of it is below, and otherwise
+    *undecided*: then its point is hollow. The legend says it in words, with the share of the
+    money that went to each source, and of which source there are too few values. *Dropped* is one
+    that was given up before that for what it costs. Where a source was queried near the optimum
+    only, the values differ less, and so the correlation is lower; :func:`plot_discrepancy` shows
+    where a source misleads.
 
     Example:
 
@@ -96,9 +97,10 @@ def source_worth_figure(data: FigureData) -> go.Figure:
         return empty_figure(_TITLE, "There is no other source than the preferred one.")
     preferred = data.labels[0]
     worths = source_worths(data)
-    asked = [worth.cost for worth in worths.values() if math.isfinite(worth.cost)]
+    known_costs = [worth.cost for worth in worths.values() if math.isfinite(worth.cost)]
     known = [worth.low for worth in worths.values() if math.isfinite(worth.correlation)]
-    costs = log_axis(np.array([min([*asked, 0.1]) / 2.0, max([*asked, 1.0]) * 1.8]), most=8)
+    ends = min([*known_costs, 0.1]) / 2.0, max([*known_costs, 1.0]) * 1.8
+    costs = log_axis(np.array(ends), most=8)
     left = 10.0 ** costs["range"][0]
     lowest = min([-0.1, *known]) - 0.05
     # Those without a correlation stand below the axis of correlations, in a strip of their own.
@@ -111,13 +113,13 @@ def source_worth_figure(data: FigureData) -> go.Figure:
             title=titled(
                 _TITLE,
                 _answer(data, worths),
-                f"Dashed: a query tells as much for the money as one of {preferred}. Bar: 95 % "
+                f"Dashed: a query says as much for the money as one of {preferred}. Bar: 95 % "
                 "interval. Area: number of values",
             ),
             margin={"t": 110},
             xaxis={"title": f"Cost of a Query, Relative to {preferred}", "tickangle": 0, **costs},
             yaxis={
-                "title": f"Correlation with {preferred}, Where Asked",
+                "title": f"Correlation with {preferred}, Where Queried",
                 "zeroline": False,
                 "range": [strip - 0.1 if is_unknown else lowest, _TOP],
                 "tickvals": [tick for tick in _CORRELATIONS if tick > lowest]
@@ -138,7 +140,7 @@ def source_worth_figure(data: FigureData) -> go.Figure:
 
 
 def _answer(data: FigureData, worths: Mapping[int, Worth]) -> str:
-    """Say which sources were worth their cost, which not, and of which it cannot be told."""
+    """Say which sources were worth their cost, which not, and which are undecided."""
     named: dict[str, list[str]] = {WORTH: [], NOT_WORTH: []}
     for source, worth in worths.items():
         if source > 0:
@@ -152,14 +154,14 @@ def _answer(data: FigureData, worths: Mapping[int, Worth]) -> str:
         said = {
             WORTH: f"{were} worth {their} cost",
             NOT_WORTH: f"{were} not worth {their} cost",
-            "too few values to tell": f"{were} observed too rarely to tell",
+            TOO_FEW: f"{were} observed too rarely for a verdict",
         }.get(verdict, f"({verdict})")
         parts.append(f"{joined(names)} {said}")
     return "; ".join(parts)
 
 
 def _shade(figure: go.Figure, left: float) -> None:
-    """Show where a query tells more for the money than one of the preferred source."""
+    """Show where a query says more for the money than one of the preferred source."""
     x = np.geomspace(left, 1.0, 60)
     even = np.sqrt(x).tolist()
     area = go.Scatter(
@@ -199,7 +201,7 @@ def _point(
 ) -> go.Scatter:
     label = data.labels[source]
     values = f"{worth.n_values} {'value' if worth.n_values == 1 else 'values'}"
-    told = source == 0 or worth.verdict in (WORTH, NOT_WORTH)
+    is_decided = source == 0 or worth.verdict in (WORTH, NOT_WORTH)
     known = source == 0 or math.isfinite(worth.correlation)
     color = source_colors(data)[source] if known else _UNKNOWN
     spent = f", {worth.share:.0%} of the cost" if math.isfinite(worth.share) else ""
@@ -221,7 +223,7 @@ def _point(
         },
         mode="markers+text",
         marker={
-            "color": color if told else "white",
+            "color": color if is_decided else "white",
             "size": _SMALLEST + (_LARGEST - _SMALLEST) * math.sqrt(worth.n_values / most),
             "line": {"color": color, "width": 2},
             "opacity": 0.8,

@@ -44,14 +44,15 @@ def test_a_source_that_was_hardly_asked_is_not_taken_for_a_good_one() -> None:
     study = misleading_study(n_right=4)
     figure = plot_source_worth(study, sampler=MisoWildSampler())
     right = point(figure, "right")
-    assert right.name == "right: 4 values, 4% of the cost<br>   too few values to tell"
+    assert right.name == "right: 4 values, 4% of the cost<br>   too few values"
     assert (right.marker.color, right.error_y.visible) == ("white", False)
     # Below the axis of correlations, at a tick of its own.
     ticks = dict(zip(figure.layout.yaxis.ticktext, figure.layout.yaxis.tickvals, strict=True))
     assert right.y[0] == ticks.pop("too few<br>values") < min(ticks.values())
     answer = figure.layout.title.text.split("<br>")[1]
     assert (
-        answer == "<sup>wrong was not worth its cost; right was observed too rarely to tell</sup>"
+        answer
+        == "<sup>wrong was not worth its cost; right was observed too rarely for a verdict</sup>"
     )
     full = point(plot_source_worth(study, sampler=MisoWildSampler()), "full")
     assert right.marker.line.color not in {
@@ -66,7 +67,7 @@ def test_nor_is_one_where_the_preferred_source_was_hardly_asked() -> None:
     few = [("full", 0.2 * i, 0.2 * i, 1.0) for i in range(4)]
     study = told([*few, *(("half", 0.1 * i, 0.1 * i, 0.1) for i in range(10))])
     half = point(plot_source_worth(study, sampler=MisoWildSampler()), "half")
-    assert half.name == "half: 10 values, 20% of the cost<br>   too few preferred values to tell"
+    assert half.name == "half: 10 values, 20% of the cost<br>   too few preferred values"
     assert half.y[0] < -0.1
 
 
@@ -137,7 +138,7 @@ def test_many_sources_have_room_in_the_legend() -> None:
     figure = plot_source_worth(study)
     assert figure.layout.height == 180 + 36 * 9  # Two lines each.
     assert (
-        point(figure, "s8").name == "s8: 1 value<br>   too few values of both to tell"
+        point(figure, "s8").name == "s8: 1 value<br>   too few values of both"
     )  # Nothing was paid.
 
 
@@ -166,27 +167,27 @@ def test_no_source_vouches_for_itself(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_source_that_was_never_asked() -> None:
     study = misleading_study(n_right=0)
     right = point(plot_source_worth(study, sampler=MisoWildSampler()), "right")
-    assert right.name == "right: 0 values, 0% of the cost<br>   never asked"
+    assert right.name == "right: 0 values, 0% of the cost<br>   never queried"
     assert right.x == (None,)
 
 
 @pytest.mark.parametrize(
-    "n_values, n_preferred, n_asked, is_dropped, verdict",
+    "n_values, n_preferred, n_finished, is_dropped, verdict",
     [
-        (4, 5, 4, False, "too few values to tell"),
-        (5, 4, 5, False, "too few preferred values to tell"),
-        (4, 4, 4, False, "too few values of both to tell"),
+        (4, 5, 4, False, "too few values"),
+        (5, 4, 5, False, "too few preferred values"),
+        (4, 4, 4, False, "too few values of both"),
         (0, 5, 2, False, "no value"),
-        (0, 5, 0, False, "never asked"),
+        (0, 5, 0, False, "never queried"),
         (1, 3, 1, True, "dropped: hardly cheaper"),
         (0, 3, 1, True, "dropped: hardly cheaper"),
     ],
 )
 def test_without_a_verdict_it_is_said_why(
-    n_values: int, n_preferred: int, n_asked: int, is_dropped: bool, verdict: str
+    n_values: int, n_preferred: int, n_finished: int, is_dropped: bool, verdict: str
 ) -> None:
     worth = Worth(
-        n_values, 0.1, 0.25, n_asked=n_asked, n_preferred=n_preferred, is_dropped=is_dropped
+        n_values, 0.1, 0.25, n_finished=n_finished, n_preferred=n_preferred, is_dropped=is_dropped
     )
     assert worth.verdict == verdict
 
@@ -200,12 +201,10 @@ def test_a_source_that_was_asked_in_vain_was_asked() -> None:
 
     study = optuna.create_study(sampler=MisoWildSampler(query_sources=["full", "broken"], seed=0))
     study.optimize(objective, n_trials=8)
-    assert source_verdicts(study) == {"broken": "no value", "half": "never asked"}
+    assert source_verdicts(study) == {"broken": "no value", "half": "never queried"}
 
 
-@pytest.mark.parametrize(
-    "n_right, verdict", [(10, "worth its cost"), (4, "too few values to tell")]
-)
+@pytest.mark.parametrize("n_right, verdict", [(10, "worth its cost"), (4, "too few values")])
 def test_the_verdicts_by_the_choices_are_those_of_the_figure(n_right: int, verdict: str) -> None:
     study = misleading_study(n_right=n_right)
     sampler = MisoWildSampler()
@@ -225,14 +224,14 @@ def test_there_are_no_verdicts_without_values_or_other_sources() -> None:
 
 @pytest.mark.parametrize(
     ("low", "high", "verdict"),
-    [(0.6, 0.9, "worth its cost"), (0.1, 0.4, "not worth its cost"), (0.3, 0.8, "cannot be told")],
+    [(0.6, 0.9, "worth its cost"), (0.1, 0.4, "not worth its cost"), (0.3, 0.8, "undecided")],
 )
 def test_the_whole_interval_decides(low: float, high: float, verdict: str) -> None:
     # At a quarter of the cost, a correlation of a half breaks even.
     assert Worth(10, 0.1, 0.25, 0.45, low, high).verdict == verdict
 
 
-@pytest.mark.parametrize("helps, verdict", [(True, "worth its cost"), (False, "cannot be told")])
+@pytest.mark.parametrize("helps, verdict", [(True, "worth its cost"), (False, "undecided")])
 def test_a_source_that_was_paid_elsewhere_is_worth_what_it_tells(
     helps: bool, verdict: str
 ) -> None:
@@ -241,7 +240,7 @@ def test_a_source_that_was_paid_elsewhere_is_worth_what_it_tells(
     rows = [("full", 0.1 * i, values[i], 1.0) for i in range(10)]
     study = told([*rows, *(("half", 0.1 * i, other[i], None) for i in range(10))])
     sampler = MisoWildSampler()
-    assert source_verdicts(study, sampler=sampler) == {"half": verdict, "tenth": "never asked"}
+    assert source_verdicts(study, sampler=sampler) == {"half": verdict, "tenth": "never queried"}
     half = point(plot_source_worth(study, sampler=sampler), "half")
     assert half.x == (None,)
     assert half.name == f"half: 10 values, 0% of the cost<br>   {verdict}"
