@@ -175,7 +175,7 @@ class MethodSampler(BaseSampler):
             index = slot[0] if slot is not None and slot[0] in sources.queryable else 0
             return sources.choices[index]
         if slot is not None:
-            # Of the first trials the source may be fixed before any trial has told its choices.
+            # Of the first trials the source may be fixed before any trial has shown its choices.
             known = trial.distributions.get(self._settings.source)
             named = self._settings.sources(known).of_trial(trial.params) if known else None
             source = slot[0] if named is None else named
@@ -394,7 +394,7 @@ class MethodSampler(BaseSampler):
         """Return whether a training that has reached a source goes on, and what was judged.
 
         By the models of the latest suggestion in this process, which know by now what the training
-        has told. Where the method has none, a training stops at the rung that it is meant for.
+        has reported. Where the method has none, a training stops at the rung it is meant for.
         """
         latest = self._latest.of(view.study)
         training = running_training(view, trial, source, paid, latest.get(trial.number, math.nan))

@@ -24,7 +24,7 @@ N_SUBSETS = 10
 _MOST_CLASSES = 20
 # ... and each occurs fewer times than this in the mean.
 _FEWEST_ROWS = 10
-# Of the values of a regression: more tell nothing, and whole groups do justice to few.
+# Of the values of a regression: more change nothing, and whole groups do justice to few.
 _N_QUANTILES, _N_QUANTILES_OF_GROUPS = 1000, 10
 # What the share of a stratum can be rounded by.
 _N_OFFSETS = 32
@@ -71,8 +71,8 @@ def stratified_sources(
         y: Target of every row of the data, shape (n,): class labels of any sortable type, or the
             values of a regression, of which each source gets its share of every range. Numbers
             are taken for the latter if not all of them are integers, or if more than twenty
-            differ and each occurs fewer than ten times in the mean. Classes like that, which are
-            many and small, are told by text, ``labels.astype(str)``.
+            differ and each occurs fewer than ten times in the mean. Pass classes like that, many
+            and small, as text, ``labels.astype(str)``.
         fractions: Share of the data in each source, above 0 and up to 1. The sum of those below
             1 is at most 1, unless ``nested``.
         nested: Whether a smaller source is a part of every larger one.
@@ -109,7 +109,7 @@ def stratified_sources(
     return sources
 
 
-# What is asked for.
+# The arguments.
 
 
 def _shares(fractions: Sequence[float], *, nested: bool) -> list[float]:

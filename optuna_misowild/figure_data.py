@@ -73,7 +73,7 @@ class FigureData:
 
     Args:
         study: The study.
-        sampler: The sampler whose method and settings count; None to tell from the study.
+        sampler: The sampler whose method and settings count; None for one that fits the study.
     """
 
     def __init__(self, study: Study, sampler: MethodSampler | None = None) -> None:

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 class _Default(Enum):
-    """Tells "what the trials say" from ``None``, which may be a choice itself."""
+    """Stands for "what the trials say", as ``None`` may be a choice itself."""
 
     OWN = "the trials' own, else the preferred one"
 
@@ -83,8 +83,8 @@ def import_trials(
             import_trials(study, last_month, source="last month", choices=SOURCES)
 
     Args:
-        study: The study to add them to. Its sampler tells the name of the source parameter and
-            of the attribute that holds costs: create the study with it.
+        study: The study to add them to. Its sampler has the names of the source parameter and of
+            the attribute that holds costs: create the study with it.
         old: The earlier study, or some of its trials.
         source: The choice of the source that their values stand for. By default that of the
             trials' own source parameter, and the preferred source for those without. None means
@@ -94,9 +94,9 @@ def import_trials(
         params: Values of parameters that the objective has and the old trials lack.
         distributions: Distributions of parameters, as the objective suggests them. By default
             those of the old trials; needed for ``params`` while no trial of the study has them.
-        cost: What the models are told of the cost of a completed trial, in the unit of this
-            study: None for nothing; a number; a function of the old trial, which may return None;
-            or ``"old"`` for the cost that it has had. Where steps are the sources, ``"old"`` tells
+        cost: What the models learn of the cost of a completed trial, in the unit of this study:
+            None for nothing; a number; a function of the old trial, which may return None; or
+            ``"old"`` for the cost that it has had. Where steps are the sources, ``"old"`` gives
             the cost of stopped trainings too.
 
     Returns:
@@ -172,7 +172,7 @@ def import_trials(
 
 
 def _finished(study: Study, old: Any) -> list[FrozenTrial]:
-    """Return the finished trials that tell anything, if the study can have them."""
+    """Return the finished trials that say anything, if the study can have them."""
     if len(study.directions) > 1:
         raise ValueError("`study` has several objectives, but the samplers optimise one.")
     if isinstance(old, optuna.Study):
@@ -246,7 +246,7 @@ def _records(trial: FrozenTrial, is_timed: bool | None) -> dict[str, Any]:
 def _costs(
     trials: Sequence[FrozenTrial], cost: Any, old_cost_attr: str, are_trainings: bool
 ) -> list[float]:
-    """Return what the models are told of the cost of each trial; NaN for nothing."""
+    """Return what the models learn of the cost of each trial; NaN for nothing."""
     if cost is None:
         known = [math.nan] * len(trials)
     elif isinstance(cost, str):
@@ -256,10 +256,10 @@ def _costs(
             )
         known = costs_of(trials, old_cost_attr)
     elif callable(cost):
-        told = [cost(trial) for trial in trials]
+        returned = [cost(trial) for trial in trials]
         known = [
             math.nan if value is None else arguments.number("cost(trial)", value, positive=False)
-            for value in told
+            for value in returned
         ]
     else:
         known = [arguments.number("cost", cost, positive=False)] * len(trials)
@@ -319,6 +319,6 @@ def _check_compatible(
 
 
 def _key(trial: FrozenTrial) -> Hashable:
-    """Return what tells imported trials apart."""
+    """Return what is the same for two imported trials only if they are copies."""
     values = None if trial.values is None else tuple(trial.values)
     return trial.state, values, repr(sorted(trial.params.items()))

@@ -1,4 +1,4 @@
-"""The fitted models of a study, asked by parameters: for looking inside."""
+"""The fitted models of a study, evaluated at parameters: for looking inside."""
 
 from __future__ import annotations
 
@@ -67,11 +67,11 @@ class Model:
 
     def predict(self, params: Any, source: Any = FIRST) -> Any:
         """Return the mean and the standard deviation of a source's objective."""
-        return self._ask(self._fitted.predict, params, source)
+        return self._evaluate(self._fitted.predict, params, source)
 
     def predict_cost(self, params: Any, source: Any = FIRST) -> Any:
         """Return the mean and the standard deviation of a source's query cost."""
-        return self._ask(self._fitted.predict_cost, params, source)
+        return self._evaluate(self._fitted.predict_cost, params, source)
 
     def discrepancy(self, params: Any, source: Any = FIRST) -> Any:
         """Return how far a source is from the objective, by the method's own measure.
@@ -79,11 +79,11 @@ class Model:
         The robust method: mean and standard deviation of δ_s. The paper's: η between the AGP
         and the model of the source. Cost-cooling, which has one source: 0.
         """
-        return self._ask(self._fitted.discrepancy, params, source)
+        return self._evaluate(self._fitted.discrepancy, params, source)
 
     def acquisition(self, params: Any, source: Any = FIRST) -> Any:
-        """Return the acquisition of querying a source: the larger, the sooner it is asked."""
-        return self._ask(self._fitted.acquisition, params, source)
+        """Return the acquisition of querying a source: the larger, the sooner it is queried."""
+        return self._evaluate(self._fitted.acquisition, params, source)
 
     def probability_of_feasibility(self, params: Any, source: Any = FIRST) -> Any:
         """Return how likely a query is to meet the user's constraints, and not to fail.
@@ -97,9 +97,9 @@ class Model:
                 return np.ones(len(X))
             return np.asarray(np.exp(log_probability(X, source)))
 
-        return self._ask(probability, params, source)
+        return self._evaluate(probability, params, source)
 
-    def _ask(self, function: Callable[..., Any], params: Any, source: Any) -> Any:
+    def _evaluate(self, function: Callable[..., Any], params: Any, source: Any) -> Any:
         many = not isinstance(params, Mapping)
         X = self._locations(params if many else [params])
         is_choice = any(choice is None for choice in self._sources.choices)

@@ -32,10 +32,10 @@ _EXACT = 1.0 + 1e-12
 class CostProgressBar:
     """Callback that shows the cost spent of a budget, the last source and the best value.
 
-    The best value is that of the preferred source. With a budget it also shows the time left, at
-    the rate at which money has been spent since the bar began; in a resumed study the bar goes on
-    where it was. It is drawn by tqdm, as Optuna's own is, and only on a terminal or in a notebook:
-    where the output goes to a file, nothing is written. Optuna's messages are printed above the
+    The best value is that of the preferred source. With a budget it also shows the remaining time,
+    at the rate of spending since the bar began; in a resumed study the bar goes on where it was.
+    It is drawn by tqdm, as Optuna's own is, and only on a terminal or in a notebook: where the
+    output goes to a file, nothing is written. Optuna's messages are printed above the
     bar. It works with ``n_jobs`` threads, counts the trials of other workers, and can be pickled:
     the copy begins a bar of its own.
 
@@ -95,7 +95,7 @@ class CostProgressBar:
         self.close()
 
     def close(self) -> None:
-        """Leave the bar as it is, and the terminal to others."""
+        """Keep the bar as it is, and free the terminal."""
         with self._lock:
             self._open.close()
             self._bar = None
@@ -107,7 +107,7 @@ class CostProgressBar:
 
         self._bar = tqdm(
             total=self._budget,
-            initial=initial,  # What was spent before tells nothing of the rate.
+            initial=initial,  # What was spent before says nothing of the rate.
             bar_format=self._format(initial),
             # None: unless it is a terminal. A notebook is none, but can show it.
             disable=False if issubclass(tqdm, tqdm_notebook) else None,

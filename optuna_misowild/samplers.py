@@ -30,8 +30,8 @@ class MisoWildSampler(MethodSampler):
     """Sampler for several information sources whose cost changes over the search space.
 
     The objective suggests, beside its parameters, the source to evaluate them on: the full data
-    or a subset, a fine or a coarse simulation. The sampler learns from all sources, asks the one
-    that tells most for its cost, and finds the best parameters of the preferred source: the idea
+    or a subset, a fine or a coarse simulation. The sampler learns from all sources, queries the
+    one that says most for its cost, and finds the best parameters of the preferred one: the idea
     of MISO-wiLDCosts (Candelieri and Archetti 2021), by default in a form that does not depend
     on the units of the objective and the cost, and is not misled by a biased source.
 
@@ -81,12 +81,11 @@ class MisoWildSampler(MethodSampler):
         steps: Steps of ``trial.report`` that are the sources of a study without a source
             parameter: two to eight in increasing order, the last of which is the preferred one.
             ``"auto"``: up to six, spaced geometrically over what the longest training has
-            reported. A training tells the value of each step that it passes. Where the choices of
+            reported. A training gives the value of each step that it passes. Where the choices of
             the source parameter are numbers of epochs, and the objective reports them, its
             trials do so without this argument.
         checkpoints: Whether a trial may go on with the training of an earlier one that was
-            stopped: :func:`continued_from` tells the objective which, and its cost is only that
-            of the rest.
+            stopped: :func:`continued_from` returns which, and its cost is only that of the rest.
         constraints_func: Takes a finished trial to its constraints, a sequence of numbers that
             are at most 0 where they are met, as with Optuna's samplers. It is called after each
             complete or pruned trial; what it raises stops the study, and the trial is kept. With
@@ -146,7 +145,7 @@ class CarboCoolingSampler(MethodSampler):
 
     It maximises EI(x)/c(x)^α, where α falls from 1 to 0 while the budget is spent: cheap
     locations first, then the best ones whatever they cost (Lee et al. 2020). If the study has a
-    source parameter, the preferred source is always asked, and trials on the others are ignored.
+    source parameter, the preferred source is always queried, and trials on the others are ignored.
 
     Example:
 
@@ -157,7 +156,7 @@ class CarboCoolingSampler(MethodSampler):
             study.optimize(objective, callbacks=[CostBudgetCallback(3600)])
 
     Args:
-        budget: τ, the total cost that may be spent, in the unit of the costs. It may be left out
+        budget: τ, the total cost that may be spent, in the unit of the costs. It may be omitted
             if ``alpha`` is given.
         alpha: A fixed α: 1.0 gives the expected improvement per unit cost, 0.0 the plain
             expected improvement. By default it is cooled.
@@ -166,7 +165,7 @@ class CarboCoolingSampler(MethodSampler):
             own: cheap and distant locations, one after the other, until an eighth of the budget
             is spent.
         source: Name of the categorical parameter that names the source, if there is one.
-        preferred_source: The choice that is asked; by default the first one.
+        preferred_source: The choice that is queried; by default the first one.
         cost_attr: User attribute of a trial that holds its cost. If the objective does not set
             it, it is the trial's wall-clock time in seconds, without that of the suggestion.
             Another name than ``"cost"`` is recorded in the trials, so that callbacks and figures

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 def sampler_of(study: Study, trials: Sequence[FrozenTrial] | None = None) -> MethodSampler:
     """Return the study's sampler if it is one of ours, else a ``MisoWildSampler()`` that fits.
 
-    A study that is loaded to be looked at has Optuna's default sampler. Its trials still tell
+    A study that is loaded to be looked at has Optuna's default sampler. Its trials still show
     which parameter names the source and which choice is the preferred one, or which steps are the
     sources; and which user attribute holds the costs. ``trials`` are these, if they have been read
     already.
