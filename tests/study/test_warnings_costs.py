@@ -103,7 +103,7 @@ def test_a_budget_that_is_spent_names_what_can_be_done(caplog: pytest.LogCapture
     assert "is spent" not in warnings_of(caplog)
     assert callback.is_spent(study)
     study.optimize(toy, n_trials=1, callbacks=[callback])
-    assert "ask `CostBudgetCallback.is_spent(study)`" in warnings_of(caplog)
+    assert "check `CostBudgetCallback.is_spent(study)`" in warnings_of(caplog)
 
 
 def test_a_budget_without_any_usable_cost_is_said(caplog: pytest.LogCaptureFixture) -> None:
