@@ -262,7 +262,7 @@ class CostCooling:
         return min(spent, self.initial_share * observations.budget)
 
     def _is_designing(self, observations: Observations, spent: float) -> bool:
-        """Whether money of the cost-effective design remains."""
+        """Whether the cost-effective design still has money."""
         if self.initial_design == "lhs" or observations.budget is None:
             return False
         return spent < self.initial_share * observations.budget

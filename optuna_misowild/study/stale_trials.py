@@ -2,10 +2,10 @@
 
 The trial of a worker that is killed runs for ever. If the storage has heartbeats, they show it.
 Elsewhere its age does: a trial counts as stale when it has been running for more than ten times as
-long as any completed trial of its source, and for more than a minute; the fewer of these
-there are, the longer it takes. So it is, with heartbeats as well, where the worker has not even
-begun to suggest: it may have been killed before its first heartbeat, and Optuna never fails such a
-trial. Should a stale trial complete all the same, it counts like any other.
+long as any completed trial of its source, and for more than a minute; the fewer of these there
+are, the longer it takes. So it is, with heartbeats as well, where the worker has not even begun to
+suggest: it may have been killed before its first heartbeat, and Optuna never fails such a trial.
+Should a stale trial complete all the same, it counts like any other.
 """
 
 from __future__ import annotations
