@@ -120,6 +120,8 @@ def _of_list(name: str, items: list[Any]) -> Parameter:
             indices = IntDistribution(0, len(items) - 1)
             return Parameter(f"{name} (index)", indices, items.__getitem__)
     labels = [_label(i, item) for i, item in enumerate(items)]
+    if len(set(labels)) < len(labels):  # 1 is 1.0 and True, too.
+        labels = [f"{label} [{i}]" for i, label in enumerate(labels)]
     of_label = dict(zip(labels, items, strict=True))
     return Parameter(name, CategoricalDistribution(tuple(of_label)), of_label.__getitem__)
 
