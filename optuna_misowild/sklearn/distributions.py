@@ -128,7 +128,8 @@ def _of_list(name: str, items: list[Any]) -> Parameter:
 
 def _label(index: int, item: Any) -> None | bool | int | float | str:
     """Return what the study calls an item: the same in every process, so that it can resume."""
-    if isinstance(item, (bool, int, float, str)) or item is None:
+    # NaN is named by its text: a storage returns another NaN, which is not equal.
+    if item is None or (isinstance(item, (bool, int, float, str)) and item == item):
         return item
     text = " ".join(repr(item).split())
     if len(text) <= _LONGEST_LABEL and " at 0x" not in text:
