@@ -19,10 +19,13 @@ from optuna.distributions import IntDistribution
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from collections.abc import Sequence
 
 
 # Beyond these quantiles a distribution without a bound is not searched.
 _TAIL = 1e-3
+# Two distributions hardly agree at so many quantiles.
+_N_MEANINGS = 9
 # A longer text is no name for a choice.
 _LONGEST_LABEL = 60
 
@@ -35,11 +38,14 @@ class Parameter:
         name: What the study calls it. It says so where the study's values are not the estimator's.
         distribution: The study's distribution.
         decode: From a value in the study to one for the estimator.
+        meanings: What some values in the study stand for, by which a change is noticed. Empty if
+            they stand for themselves.
     """
 
     name: str
     distribution: BaseDistribution
     decode: Callable[[Any], Any]
+    meanings: Sequence[Any] = ()
 
 
 def parameters_of(param_distributions: Mapping[str, Any]) -> dict[str, Parameter]:
@@ -106,7 +112,10 @@ def _of_scipy(name: str, given: Any) -> Parameter:
         value = max(given.ppf(quantile), low)
         return int(value) if is_discrete else float(value)
 
-    return Parameter(f"{name} (quantile)", quantiles, decode)
+    some = np.linspace(quantiles.low, quantiles.high, _N_MEANINGS)
+    # They are the same with another version of SciPy, which may be exact to another digit.
+    meanings = [f"{decode(quantile):.6g}" for quantile in some]
+    return Parameter(f"{name} (quantile)", quantiles, decode, meanings)
 
 
 def _of_list(name: str, items: list[Any]) -> Parameter:
@@ -118,15 +127,19 @@ def _of_list(name: str, items: list[Any]) -> Parameter:
         steps = np.diff(items)
         if (steps > 0.0).all() or (steps < 0.0).all():
             indices = IntDistribution(0, len(items) - 1)
-            return Parameter(f"{name} (index)", indices, items.__getitem__)
+            return Parameter(f"{name} (index)", indices, items.__getitem__, items)
     labels = [_label(i, item) for i, item in enumerate(items)]
+    if len(set(labels)) < len(labels):  # 1 is 1.0 and True, too.
+        labels = [f"{label} [{i}]" for i, label in enumerate(labels)]
     of_label = dict(zip(labels, items, strict=True))
-    return Parameter(name, CategoricalDistribution(tuple(of_label)), of_label.__getitem__)
+    choices = CategoricalDistribution(tuple(of_label))
+    return Parameter(name, choices, of_label.__getitem__, items)
 
 
 def _label(index: int, item: Any) -> None | bool | int | float | str:
     """Return what the study calls an item: the same in every process, so that it can resume."""
-    if isinstance(item, (bool, int, float, str)) or item is None:
+    # NaN is named by its text: a storage returns another NaN, which is not equal.
+    if item is None or (isinstance(item, (bool, int, float, str)) and item == item):
         return item
     text = " ".join(repr(item).split())
     if len(text) <= _LONGEST_LABEL and " at 0x" not in text:

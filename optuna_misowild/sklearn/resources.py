@@ -142,21 +142,30 @@ def _of_rows(part: float, n_samples: int, splits: Splits) -> Source:
 
 
 def _strata(y: Any, n_samples: int, *, are_classes: bool) -> NDArray[Any]:
-    """Return what each part is to have its share of: classes, or ranges of values."""
-    if y is None:
+    """Return what each part is to have its share of: classes, or ranges of values.
+
+    What is no number is of a class, also where the estimator is no classifier: clusters and
+    outliers have names, too.
+    """
+    try:
+        target = y.toarray() if hasattr(y, "toarray") else np.asarray(y)
+    except ValueError:  # Rows of several lengths.
+        target = None
+    if target is None or target.ndim == 0:
         return np.zeros(n_samples, dtype=int)
-    target = y.toarray() if hasattr(y, "toarray") else np.asarray(y)
     if target.ndim > 1 and target.shape[1] == 1:
         target = target[:, 0]
-    if are_classes:
-        # As text: numbers of many classes would be taken for values.
-        if target.ndim > 1:  # NumPy compares no rows of objects.
-            codes = np.unique(target.astype(str), axis=0, return_inverse=True)[1]
-        else:
-            codes = np.unique(target, return_inverse=True)[1]
-        text: NDArray[Any] = codes.reshape(n_samples).astype(str)
-        return text
-    return np.asarray(target if target.ndim == 1 else target[:, 0], dtype=float)
+    if not are_classes:
+        try:
+            return np.asarray(target if target.ndim == 1 else target[:, 0], dtype=float)
+        except (TypeError, ValueError):
+            pass
+    if target.ndim > 1 or target.dtype == object:  # NumPy neither sorts rows of objects nor None.
+        target = target.astype(str)
+    codes = np.unique(target, axis=0 if target.ndim > 1 else None, return_inverse=True)[1]
+    # As text: numbers of many classes would be taken for values.
+    text: NDArray[Any] = codes.reshape(n_samples).astype(str)
+    return text
 
 
 def _nested(

@@ -117,13 +117,13 @@ def tabulate(
             "n_resources": [row.n_resources for row in some],
             "cost": [row.attrs[COST_ATTR] for row in some],
         }
-        with warnings.catch_warnings():
-            # Of failures another warning tells.
-            warnings.filterwarnings("ignore", message="One or more of the .* are non-finite")
-            return format_results([row.params for row in some], n_splits, folds, more)
+        return format_results([row.params for row in some], n_splits, folds, more)
 
     is_preferred = np.array([row.is_preferred for row in rows])
-    everything = table(rows)
+    with warnings.catch_warnings():
+        # What a part of the resource lacks says nothing of all of it.
+        warnings.filterwarnings("ignore", message="One or more of the .* are non-finite")
+        everything = table(rows)
     preferred = table([row for row in rows if row.is_preferred])
     for name in [name for name in everything if name.startswith("rank_test_")]:
         ranks = np.zeros(len(rows), dtype=preferred[name].dtype)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from numbers import Integral
 from numbers import Real
@@ -24,6 +23,7 @@ from sklearn.utils.parallel import Parallel
 from optuna_misowild.sklearn.distributions import parameters_of
 from optuna_misowild.sklearn.evaluation import Evaluation
 from optuna_misowild.sklearn.evaluation import check_metric
+from optuna_misowild.sklearn.fingerprint import fingerprints
 from optuna_misowild.sklearn.resources import ROWS
 from optuna_misowild.sklearn.resources import sources_of
 from optuna_misowild.sklearn.results import tabulate
@@ -35,7 +35,6 @@ from optuna_misowild.sklearn.sklearn_private import check_fit_params
 from optuna_misowild.sklearn.sklearn_private import fit_context
 from optuna_misowild.sklearn.sklearn_private import n_rows
 from optuna_misowild.sklearn.sklearn_private import report_failures
-from optuna_misowild.sklearn.sklearn_private import safe_indexing
 from optuna_misowild.sklearn.stages import Stages
 from optuna_misowild.sklearn.trials import Trials
 
@@ -45,10 +44,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from optuna_misowild.sklearn.resources import Splits
 
-
-_N_DIGESTED = 100
 # What is the best of fewer evaluations is a matter of luck.
 _FEWEST = 3
 
@@ -121,7 +117,8 @@ class MisoWildSearchCV(BaseSearchCV):  # type: ignore[misc]
     Raises:
         TypeError: In ``fit``, if an argument has the wrong type.
         ValueError: In ``fit``, if an argument has a value that makes no sense, if all fits on all
-            rows fail, or if the stored study is one of other data or another search.
+            rows fail, or if a score in the stored study depends on something else than one of this
+            search would.
     """
 
     _parameter_constraints: dict[str, Any] = {
@@ -232,7 +229,17 @@ class MisoWildSearchCV(BaseSearchCV):  # type: ignore[misc]
             sources=sources,
             parameters=parameters,
             in_stages=stages is not None,
-            data=_digest(X, y, splits),
+            depends_on=fingerprints(
+                X=X,
+                y=y,
+                splits=splits,
+                estimator=self.estimator,
+                resource=self.resource,
+                parameters=parameters,
+                scoring=self.scoring,
+                refit=self.refit,
+                fit_params=params,
+            ),
         )
         self.study_ = trials.study
         with Parallel(n_jobs=self.n_jobs, pre_dispatch=self.pre_dispatch) as parallel:
@@ -313,20 +320,3 @@ def _seed(random_state: Any) -> int | None:
     if random_state is None:
         return None
     return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
-
-
-def _digest(X: Any, y: Any, splits: Splits) -> str:
-    """Return what tells these data and folds from others: a study is of one of them only.
-
-    Of the data, rows all over them, as values: they are the same whatever holds them.
-    """
-    digest = hashlib.sha256()
-    for rows in (rows for split in splits for rows in split):
-        digest.update(np.asarray(rows, dtype=np.int64).tobytes())
-    some = np.unique(np.linspace(0, n_rows(X) - 1, _N_DIGESTED).astype(int))
-    for data in (X, y):
-        if data is not None:
-            part = safe_indexing(data, some)
-            values = part.toarray() if hasattr(part, "toarray") else np.asarray(part)
-            digest.update(repr(values.tolist()).encode())
-    return digest.hexdigest()

@@ -45,9 +45,7 @@ if TYPE_CHECKING:
 
 
 _CHOOSING_ATTR = "choosing_time"
-# What tells the data of a study from others.
-_DATA_KEY = "misowild:data"
-# And what it searches, on which sources.
+# What tells a study from that of another search, whose scores cannot be compared.
 _SEARCHED_KEY = "misowild:searched"
 # The sampler plans anew once what may be spent has changed by more than this part of it.
 _REPLAN = 0.05
@@ -87,7 +85,7 @@ class Trials:
         sources: Sequence[Source],
         parameters: Mapping[str, Parameter],
         in_stages: bool,
-        data: str,
+        depends_on: Mapping[str, str],
     ) -> Trials:
         """Create the study, or load it if the storage has one of that name.
 
@@ -98,10 +96,11 @@ class Trials:
             sources: See :class:`Trials`.
             parameters: See :class:`Trials`.
             in_stages: See :class:`Trials`.
-            data: What tells these data and folds from others.
+            depends_on: What else the scores depend on, each as a hash.
 
         Raises:
-            ValueError: If the stored study is one of other data, sources or parameters.
+            ValueError: If the stored study differs in any of this, or is of no search. What an
+                earlier version has not recorded is not compared.
         """
         searched = {
             "resource": resource,
@@ -117,22 +116,26 @@ class Trials:
                 pruner=MisoWildPruner() if in_stages else None,
                 load_if_exists=study_name is not None,
             )
-        if study.user_attrs.get(_DATA_KEY, data) != data or (
-            _DATA_KEY not in study.user_attrs and study.get_trials(deepcopy=False)
-        ):
+        known = {**searched, **depends_on}
+        earlier = study.user_attrs.get(_SEARCHED_KEY)
+        if earlier is None and study.get_trials(deepcopy=False):
             raise ValueError(
-                f"The study {study.study_name!r} in storage is of other data or other folds, "
-                "so that its scores cannot be compared with new ones. Use another study_name, or "
-                "the same data and a cv that makes the same folds each time."
+                f"The study {study.study_name!r} in storage is not of a MisoWildSearchCV. Use "
+                "another study_name."
             )
-        earlier = study.user_attrs.get(_SEARCHED_KEY, searched)
-        if earlier != searched:
+        earlier = earlier or known
+        differing = [part for part in known if earlier.get(part, known[part]) != known[part]]
+        if differing:
+            told = (
+                f"{part} (there {earlier[part]}, here {known[part]})" if part in searched else part
+                for part in differing
+            )
             raise ValueError(
-                f"The study {study.study_name!r} in storage is of another search: it has "
-                f"{earlier}, and this one {searched}. Use another study_name."
+                f"The study {study.study_name!r} in storage is of another search, so that its "
+                f"scores cannot be compared with new ones. What differs: {'; '.join(told)}. Use "
+                "another study_name, or what the study was begun with."
             )
-        study.set_user_attr(_DATA_KEY, data)
-        study.set_user_attr(_SEARCHED_KEY, searched)
+        study.set_user_attr(_SEARCHED_KEY, {**earlier, **known})
         return cls(study, resource, sources, parameters, in_stages)
 
     def search(

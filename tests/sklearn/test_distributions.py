@@ -80,6 +80,35 @@ def test_categories_of_any_type_have_names_that_last() -> None:
     assert [parameter.decode(name) for name in names] == items
 
 
+class Namesake:
+    """Its text says nothing of what it has."""
+
+    def __repr__(self) -> str:
+        return "same"
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        ["sqrt", 1, 1.0, True],  # Equal in Python.
+        [Namesake(), Namesake(), "same"],  # Kernels that differ in their bounds only.
+        [float("nan"), "nan", -1],
+    ],
+)
+def test_items_with_the_same_name_are_told_apart(items: list[Any]) -> None:
+    parameter = parameters_of({"x": items})["x"]
+    assert isinstance(parameter.distribution, CategoricalDistribution)
+    decoded = [parameter.decode(name) for name in parameter.distribution.choices]
+    assert len(decoded) == len(items)
+    assert all(one is other for one, other in zip(decoded, items, strict=True))
+
+
+def test_no_choice_of_a_list_is_nan() -> None:
+    """A storage returns another NaN, which no dictionary finds."""
+    parameter = parameters_of({"x": [np.nan, -1]})["x"]
+    assert parameter.distribution == CategoricalDistribution(("nan", -1))
+
+
 @pytest.mark.parametrize(
     ("given", "error", "message"),
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Any
 import warnings
 
 import numpy as np
@@ -37,6 +38,17 @@ def test_some_failures_on_all_rows_are_told_once_and_are_never_best() -> None:
         found = search(Parabola(fails_above=-0.3), fractions=[1.0], n_iter=6).fit(X, Y)
     assert found.best_params_["x"] <= -0.3
     assert np.isnan(found.cv_results_["mean_test_score"]).any()
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_a_score_that_is_no_number_is_told(many: bool) -> None:
+    def undefined(estimator: Parabola, X: Any, y: Any) -> float:
+        return np.nan if many or estimator.x > -0.3 else estimator.x
+
+    with pytest.warns(UserWarning, match="One or more of the test scores are non-finite") as told:
+        found = search(scoring=undefined, fractions=[1.0], n_iter=6).fit(X, Y)
+    assert len(told) == 1
+    assert many or found.best_params_["x"] <= -0.3
 
 
 def test_a_score_for_failures() -> None:

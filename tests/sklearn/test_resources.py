@@ -66,6 +66,10 @@ def test_each_part_lies_inside_the_larger_ones_and_all_of_the_rest_is_scored() -
         (LogisticRegression(), RNG.integers(0, 2, (600, 3))),
         (LogisticRegression(), CLASSES.astype(object)[:, None]),
         (KMeans(), None),
+        (KMeans(), CLASSES),
+        (KMeans(), CLASSES.astype(object)),
+        (KMeans(), np.column_stack([CLASSES, CLASSES])),
+        (Ridge(), [[0.0] * (i % 3) for i in range(600)]),
     ],
 )
 def test_any_target_is_cut(estimator: Any, y: Any) -> None:

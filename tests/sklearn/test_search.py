@@ -21,6 +21,7 @@ from sklearn.base import clone
 from sklearn.base import is_classifier
 from sklearn.datasets import load_iris
 from sklearn.exceptions import FitFailedWarning
+from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.linear_model import Ridge
 from sklearn.metrics import accuracy_score
@@ -196,6 +197,12 @@ def test_any_kind_of_rows(kind: str) -> None:
     assert found.score(features, target) > 0.9
     if kind == "pandas":  # Of the others it depends on scikit-learn's version.
         assert list(found.feature_names_in_) == list(IRIS.data.columns)
+
+
+def test_rows_of_several_lengths() -> None:
+    words = [["a", "b"][: 1 + i % 2] for i in range(len(X))]
+    pipeline = make_pipeline(CountVectorizer(analyzer=lambda row: row), LogisticRegression())
+    assert search(pipeline, C, fractions=[1.0], n_iter=1).fit(words, Y).best_score_ == 1.0
 
 
 def test_several_targets() -> None:
