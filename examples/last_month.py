@@ -50,11 +50,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--n-trials", type=int, default=25)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--short", action="store_true", help="6 trials, 15 of last month")
+    parser.add_argument("--short", action="store_true", help="10 trials, 15 of last month")
     args = parser.parse_args()
     n_trials_of_last_month = 40
     if args.short:
-        args.n_trials, n_trials_of_last_month = 6, 15
+        args.n_trials, n_trials_of_last_month = 10, 15
 
     all_rows, tenth = stratified_sources(y, fractions=(1.0, 0.1))
     rows = {"this month": all_rows, "a tenth": tenth}
