@@ -7,8 +7,8 @@ cost, depends on the parameters, and is learnt.
     python examples/boosting.py [--budget 60] [--seed 0] [--library sklearn|lightgbm] [--versus]
         [--short]
 
-LightGBM has to be installed: pip install lightgbm. With --versus, TPESampler may spend the same on
-five folds only.
+LightGBM has to be installed: python -m pip install lightgbm. With --versus, TPESampler may spend
+the same on five folds only.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import optuna
 from report import print_comparison
 from report import print_summary
 from report import print_trial
+from report import require
 from sklearn.datasets import load_digits
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import log_loss
@@ -103,6 +104,8 @@ def main() -> None:
     parser.add_argument("--versus", action="store_true", help="compare with TPESampler")
     parser.add_argument("--short", action="store_true", help="three classes, and fewer trees")
     args = parser.parse_args()
+    if args.library == "lightgbm":
+        require("lightgbm")
     budget = args.budget or (1.5 if args.short else 60.0)
 
     X, y = load_digits(return_X_y=True, n_class=3 if args.short else 10)

@@ -55,7 +55,7 @@ def write_figures(
 
 
 def write_study(study: optuna.Study, directory: Path | str) -> list[Path]:
-    """Write the figures of a study that :mod:`optuna_misowild.visualization` has.
+    """Write the figures of a study that have something to show.
 
     Args:
         study: The study.
@@ -68,13 +68,15 @@ def write_study(study: optuna.Study, directory: Path | str) -> list[Path]:
 
 
 def figures_of(study: optuna.Study) -> dict[str, go.Figure]:
-    """Return the figures of a study that :mod:`optuna_misowild.visualization` has, by name."""
+    """Return the figures of a study that have something to show, by name."""
     plots = {name: getattr(visualization, name) for name in visualization.__all__}
-    return {
+    figures = {
         name.removeprefix("plot_").replace("_", "-"): plot(study)
         for name, plot in plots.items()
         if name.startswith("plot_")
     }
+    # One without traces says only why it is empty.
+    return {name: figure for name, figure in figures.items() if figure.data}
 
 
 def _advice(error: Exception) -> str:

@@ -3,7 +3,7 @@
 A classifier of handwritten digits was tuned last month, on the images that there were. Now there
 are three times as many, and it has to be tuned anew. Last month's results say where to look, and
 are off by an amount that the sampler learns. They cost nothing: they are paid. A tenth of this
-month's images is a third source, which may be asked.
+month's images is a third source, which may be queried.
 
     python examples/last_month.py [--n-trials 25] [--seed 0] [--short]
 """
@@ -50,11 +50,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--n-trials", type=int, default=25)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--short", action="store_true", help="6 trials, 15 of last month")
+    parser.add_argument("--short", action="store_true", help="10 trials, 15 of last month")
     args = parser.parse_args()
     n_trials_of_last_month = 40
     if args.short:
-        args.n_trials, n_trials_of_last_month = 6, 15
+        args.n_trials, n_trials_of_last_month = 10, 15
 
     all_rows, tenth = stratified_sources(y, fractions=(1.0, 0.1))
     rows = {"this month": all_rows, "a tenth": tenth}

@@ -19,13 +19,22 @@ from optuna_misowild import recommend
 from optuna_misowild import source_verdicts
 
 
-def require(package: str, extra: str) -> None:
-    """Leave with one line if a package is missing: to be asked before anything has been done."""
-    if find_spec(package) is None:
-        raise SystemExit(
-            f"{package} is missing. In the folder of the repository, with the Python that runs "
-            f'this: python -m pip install -e ".[{extra}]"'
-        )
+def require(package: str, extra: str | None = None) -> None:
+    """Leave with one line if a package is missing, before anything has been done.
+
+    Args:
+        package: The package.
+        extra: The extra of this repository that installs it, if there is one.
+    """
+    if find_spec(package) is not None:
+        return
+    if extra is None:
+        where, what = "With", package
+    else:
+        where, what = "In the folder of the repository, with", f'-e ".[{extra}]"'
+    raise SystemExit(
+        f"{package} is missing. {where} the Python that runs this: python -m pip install {what}"
+    )
 
 
 def print_trial(study: optuna.Study, trial: FrozenTrial) -> None:

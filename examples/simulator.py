@@ -86,11 +86,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--budget", type=float, default=20.0, help="in seconds")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--short", action="store_true", help="2 seconds on smaller grids")
+    parser.add_argument("--short", action="store_true", help="10 seconds on smaller grids")
     args = parser.parse_args()
     if args.short:
         CELLS.update(fine=400, medium=100, coarse=25)
-        args.budget = 2.0
+        args.budget = 10.0
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     # Knowing the budget, the sampler keeps enough of it to verify its best on the fine grid.

@@ -364,6 +364,8 @@ def test_tables_have_the_numbers_and_the_losses_in_order() -> None:
     text = report.markdown(runs)
     assert "| ours, reported steps | 3 | .200, .200, .200, .200, .200 |" in text
     assert text.index("`lcbench-0` | Optuna GPSampler") < text.index("`lcbench-1` | Optuna")
+    assert "| ours, reported steps | ours, reported steps / best other |" in text
+    assert "| .200 (.200–.200) | 2.00 |" in text
     assert "0 of 12 runs failed." in text
 
 

@@ -175,15 +175,20 @@ def test_a_comparison_counts_values_of_the_preferred_source_only(
 
 
 @pytest.mark.parametrize(
-    "command", [["examples/quickstart.py", "--versus", "gp"], ["-m", "examples.savings"]]
+    ("command", "package", "install"),
+    [
+        (["examples/quickstart.py", "--versus", "gp"], "torch", '-e ".[benchmarks]"'),
+        (["-m", "examples.savings"], "torch", '-e ".[benchmarks]"'),
+        (["examples/boosting.py", "--library", "lightgbm"], "lightgbm", "lightgbm"),
+    ],
 )
 def test_a_missing_package_is_said_before_any_work_is_done(
-    command: list[str], tmp_path: Path
+    command: list[str], package: str, install: str, tmp_path: Path
 ) -> None:
     (tmp_path / "sitecustomize.py").write_text(
         "import importlib.util as util\n"
         "find_spec = util.find_spec\n"
-        "util.find_spec = lambda name: None if name == 'torch' else find_spec(name)\n"
+        f"util.find_spec = lambda name: None if name == {package!r} else find_spec(name)\n"
     )
     root = EXAMPLES.parent
     path = os.pathsep.join([str(tmp_path), str(root)])
@@ -197,8 +202,8 @@ def test_a_missing_package_is_said_before_any_work_is_done(
     )
     assert (done.returncode, done.stdout) == (1, "")
     (line,) = done.stderr.splitlines()
-    assert line.startswith("torch is missing.")
-    assert line.endswith('python -m pip install -e ".[benchmarks]"')
+    assert line.startswith(f"{package} is missing.")
+    assert line.endswith(f"python -m pip install {install}")
 
 
 def test_the_index_names_every_example() -> None:

@@ -81,7 +81,7 @@ def test_pictures_are_drawn_where_there_is_a_browser(
     assert sizes == [(600, 400), (1400, 1000)]  # as laid out, and plotly's default; twice as fine
 
 
-def test_every_figure_of_a_study_has_a_page(
+def test_every_figure_that_shows_something_has_a_page(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(**_: object) -> None:
@@ -90,7 +90,7 @@ def test_every_figure_of_a_study_has_a_page(
     monkeypatch.setattr(pio, "write_images", fail)
     written = write_study(study_of(10), tmp_path)
     names = ["acquisition", "cost-history", "cost-model", "discrepancy"]
-    names += ["feasibility", "learning-curves", "objective-model", "source-usage", "source-worth"]
+    names += ["feasibility", "objective-model", "source-usage", "source-worth"]  # no steps
     assert sorted(path.name for path in written) == [f"{name}.html" for name in names]
 
 

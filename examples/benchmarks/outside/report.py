@@ -84,7 +84,10 @@ def overall(results: Sequence[Result]) -> str:
 
 
 def losses(results: Sequence[Result], ours: Sequence[str]) -> str:
-    """Return by task what the best other and ours have found, losses of our first one first."""
+    """Return by task what the best other and ours have found, losses of our first one first.
+
+    Only that one's ratio to the best other is shown.
+    """
     entries = []
     for task in dict.fromkeys(r.task for r in results):
         runs: dict[str, list[Result]] = {}
@@ -100,7 +103,8 @@ def losses(results: Sequence[Result], ours: Sequence[str]) -> str:
         cells = " | ".join(_quartiles(runs[t]) for t in (best, *ours))
         entries.append((-ratio, f"| `{task}` | {TOOLS[best].label} | {cells} | {ratio:.2f} |"))
     labels = " | ".join(TOOLS[t].label for t in ours)
-    head = f"| task | best other | its regret (quartiles) | {labels} | ratio |"
+    ratio_of = f"{TOOLS[ours[0]].label} / best other"
+    head = f"| task | best other | its regret (quartiles) | {labels} | {ratio_of} |"
     rule = "|---" * (len(ours) + 4) + "|"
     return "\n".join([head, rule] + [line for _, line in sorted(entries)])
 
