@@ -106,6 +106,7 @@ def test_what_is_equal_has_one_hash_and_nothing_else_has() -> None:
     assert len(set(hashes)) == len(VALUES)
 
 
+@pytest.mark.slow
 def test_another_process_has_the_same() -> None:
     """There the addresses are others, and so is the order of a set."""
     program = (
