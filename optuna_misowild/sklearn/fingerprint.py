@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 _SCALARS = (bool, int, float, complex, str, bytes, type(None), date)
-_GLOBALS = (type, ModuleType, np.ufunc)
+_GLOBALS = (type, ModuleType)
 _GENERATORS = (np.random.RandomState, np.random.Generator, np.random.BitGenerator, random.Random)
 # How an estimator computes and what it prints, not what it learns.
 _IMMATERIAL = ("n_jobs", "verbose", "verbosity", "memory", "cache_size", "callback", "callbacks")

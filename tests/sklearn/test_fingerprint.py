@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+import re
 import subprocess
 import sys
+from threading import Lock
 from typing import Any
 
 from joblib import Memory
@@ -69,6 +71,7 @@ VALUES: list[Callable[[], Any]] = [
     lambda: np.array(["2020-01-01"], dtype="datetime64[D]"),
     lambda: sparse.csc_matrix(NUMBERS),
     lambda: pd.DataFrame(NUMBERS, columns=["a", "b", "c"]),
+    lambda: pd.DataFrame(NUMBERS, columns=["a", "b", "d"]),
     lambda: pd.DataFrame({"a": ["x", "y"], "b": pd.to_datetime(["2020-01-01", None])}),
     lambda: pd.DataFrame({"a": ["x", "z"], "b": pd.to_datetime(["2020-01-01", None])}),
     lambda: pd.Series(["x", "y"], dtype="category"),
@@ -80,6 +83,15 @@ VALUES: list[Callable[[], Any]] = [
     lambda: lambda x: x + 1,
     lambda: lambda x: x - 1,
     lambda: lambda x, by=2: x + by,
+    lambda: lambda x, by=3: x + by,
+    lambda: lambda x: x + 1000,
+    lambda: lambda x: x + 2000,
+    lambda: lambda x: min(x),
+    lambda: lambda x: max(x),
+    lambda: np.array([scale(2.0), None], dtype=object),
+    lambda: [Lock()],
+    lambda: re.compile("a"),
+    lambda: re.compile("b"),
     lambda: lambda x: [y + 3 for y in x],
     lambda: partial(f1_score, beta=scale(2.0)),
     lambda: partial(f1_score, beta=scale(3.0)),
@@ -106,6 +118,7 @@ def test_what_is_equal_has_one_hash_and_nothing_else_has() -> None:
     assert len(set(hashes)) == len(VALUES)
 
 
+@pytest.mark.slow
 def test_another_process_has_the_same() -> None:
     """There the addresses are others, and so is the order of a set."""
     program = (
