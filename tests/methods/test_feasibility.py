@@ -237,7 +237,7 @@ def test_a_crash_of_a_cheap_source_does_not_make_the_preferred_one_known() -> No
         "design_row": np.full(31, -1),
         "pending": np.zeros(31, dtype=bool),
         "failed": np.arange(31) == 30,
-        "constraints": np.empty((31, 0)),
+        **dict.fromkeys(("constraints", "free", "before", "hidden")),
     }
     model = METHOD.fit(replace(seen, **arrays), SQUARE)
     assert model.predict(crash, 0)[1] == before

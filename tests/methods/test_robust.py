@@ -151,9 +151,7 @@ def test_pending_query_keeps_others_away() -> None:
             pending=np.arange(n + 1) >= 24,
             trial=np.arange(n + 1),
             design_row=np.full(n + 1, -1),
-            failed=np.zeros(n + 1, dtype=bool),
-            constraints=np.empty((n + 1, 0)),
-            free=np.zeros(n + 1, dtype=bool),
+            **dict.fromkeys(("failed", "constraints", "free", "before", "hidden")),
         )
 
 
