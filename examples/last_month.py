@@ -3,7 +3,7 @@
 A classifier of handwritten digits was tuned last month, on the images that there were. Now there
 are three times as many, and it has to be tuned anew. Last month's results say where to look, and
 are off by an amount that the sampler learns. They cost nothing: they are paid. A tenth of this
-month's images is a third source, which may be asked.
+month's images is a third source, which may be queried.
 
     python examples/last_month.py [--n-trials 25] [--seed 0] [--short]
 """
