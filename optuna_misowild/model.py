@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 from typing import Any
+from typing import overload
 
 import numpy as np
 
@@ -28,7 +30,7 @@ class Model:
     """The models that a sampler has fitted, in raw units and in the minimised sense.
 
     Objective values are negated if the study maximises. Where a method takes ``params``, it is
-    a dict of parameters (without the source) or a list of them; a dict gives numbers, a list
+    a dict of parameters (without the source) or a list of m dicts; a dict gives numbers, a list
     arrays of shape (m,). ``source`` is a choice of the source parameter, by default the
     preferred one, as is None where it is no choice. It counts also where ``params`` has a
     source, as those of a trial have; without it, a source there that is not the preferred one
@@ -65,30 +67,151 @@ class Model:
             raise AttributeError(name)
         return getattr(self._fitted, name)
 
-    def predict(self, params: Any, source: Any = FIRST) -> Any:
-        """Return the mean and the standard deviation of a source's objective."""
+    @overload
+    def predict(self, params: Mapping[str, Any], source: Any = FIRST) -> tuple[float, float]: ...
+
+    @overload
+    def predict(
+        self, params: Iterable[Mapping[str, Any]], source: Any = FIRST
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
+
+    def predict(
+        self, params: Mapping[str, Any] | Iterable[Mapping[str, Any]], source: Any = FIRST
+    ) -> Any:
+        """Return the mean and the standard deviation of a source's objective.
+
+        Args:
+            params: Parameters without the source: a dict of them, or m dicts.
+            source: A choice of the source parameter; by default the preferred one.
+
+        Returns:
+            Both as numbers for a dict, as arrays of shape (m,) for m dicts; in the unit of the
+            values. They are of the objective itself, without the noise of its values.
+
+        Raises:
+            TypeError: If ``params`` is neither a dict nor several dicts.
+            ValueError: If ``params`` lacks a parameter, or has a value or a source that it cannot
+                have; if ``source`` is no choice, or one that the method does not model.
+        """
         return self._evaluate(self._fitted.predict, params, source)
 
-    def predict_cost(self, params: Any, source: Any = FIRST) -> Any:
-        """Return the mean and the standard deviation of a source's query cost."""
+    @overload
+    def predict_cost(
+        self, params: Mapping[str, Any], source: Any = FIRST
+    ) -> tuple[float, float]: ...
+
+    @overload
+    def predict_cost(
+        self, params: Iterable[Mapping[str, Any]], source: Any = FIRST
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
+
+    def predict_cost(
+        self, params: Mapping[str, Any] | Iterable[Mapping[str, Any]], source: Any = FIRST
+    ) -> Any:
+        """Return the mean and the standard deviation of a source's query cost.
+
+        Args:
+            params: Parameters without the source: a dict of them, or m dicts.
+            source: A choice of the source parameter; by default the preferred one.
+
+        Returns:
+            Both as numbers for a dict, as arrays of shape (m,) for m dicts; in the unit of the
+            costs.
+
+        Raises:
+            TypeError: If ``params`` is neither a dict nor several dicts.
+            ValueError: If ``params`` lacks a parameter, or has a value or a source that it cannot
+                have; if ``source`` is no choice, or one that the method does not model.
+        """
         return self._evaluate(self._fitted.predict_cost, params, source)
 
-    def discrepancy(self, params: Any, source: Any = FIRST) -> Any:
+    @overload
+    def discrepancy(
+        self, params: Mapping[str, Any], source: Any = FIRST
+    ) -> float | tuple[float, float]: ...
+
+    @overload
+    def discrepancy(
+        self, params: Iterable[Mapping[str, Any]], source: Any = FIRST
+    ) -> NDArray[np.float64] | tuple[NDArray[np.float64], NDArray[np.float64]]: ...
+
+    def discrepancy(
+        self, params: Mapping[str, Any] | Iterable[Mapping[str, Any]], source: Any = FIRST
+    ) -> Any:
         """Return how far a source is from the objective, by the method's own measure.
 
-        The robust method: mean and standard deviation of δ_s. The paper's: η between the AGP
-        and the model of the source. Cost-cooling, which has one source: 0.
+        Args:
+            params: Parameters without the source: a dict of them, or m dicts.
+            source: A choice of the source parameter; by default the preferred one.
+
+        Returns:
+            Numbers for a dict, arrays of shape (m,) for m dicts; in the unit of the values. Of the
+            robust method the mean and the standard deviation of δ_s = f_s − ρ_s·f_1. Of the
+            paper's η ≥ 0 alone, between the AGP and the model of the source. Of cost-cooling,
+            which has one source, 0.
+
+        Raises:
+            TypeError: If ``params`` is neither a dict nor several dicts.
+            ValueError: If ``params`` lacks a parameter, or has a value or a source that it cannot
+                have; if ``source`` is no choice, or one that the method does not model.
         """
         return self._evaluate(self._fitted.discrepancy, params, source)
 
-    def acquisition(self, params: Any, source: Any = FIRST) -> Any:
-        """Return the acquisition of querying a source: the larger, the sooner it is queried."""
+    @overload
+    def acquisition(self, params: Mapping[str, Any], source: Any = FIRST) -> float: ...
+
+    @overload
+    def acquisition(
+        self, params: Iterable[Mapping[str, Any]], source: Any = FIRST
+    ) -> NDArray[np.float64]: ...
+
+    def acquisition(
+        self, params: Mapping[str, Any] | Iterable[Mapping[str, Any]], source: Any = FIRST
+    ) -> Any:
+        """Return the acquisition of querying a source: the larger, the sooner it is asked.
+
+        Args:
+            params: Parameters without the source: a dict of them, or m dicts.
+            source: A choice of the source parameter; by default the preferred one.
+
+        Returns:
+            A number for a dict, an array of shape (m,) for m dicts. Of the robust method and of
+            cost-cooling it is the logarithm of a utility, −inf where a query is ruled out.
+
+        Raises:
+            TypeError: If ``params`` is neither a dict nor several dicts.
+            ValueError: If ``params`` lacks a parameter, or has a value or a source that it cannot
+                have; if ``source`` is no choice, or one that the method does not model.
+        """
         return self._evaluate(self._fitted.acquisition, params, source)
 
-    def probability_of_feasibility(self, params: Any, source: Any = FIRST) -> Any:
+    @overload
+    def probability_of_feasibility(
+        self, params: Mapping[str, Any], source: Any = FIRST
+    ) -> float: ...
+
+    @overload
+    def probability_of_feasibility(
+        self, params: Iterable[Mapping[str, Any]], source: Any = FIRST
+    ) -> NDArray[np.float64]: ...
+
+    def probability_of_feasibility(
+        self, params: Mapping[str, Any] | Iterable[Mapping[str, Any]], source: Any = FIRST
+    ) -> Any:
         """Return how likely a query is to meet the user's constraints, and not to fail.
 
-        1 where no trial has failed and none has a constraint.
+        Args:
+            params: Parameters without the source: a dict of them, or m dicts.
+            source: A choice of the source parameter; by default the preferred one.
+
+        Returns:
+            A number for a dict, an array of shape (m,) for m dicts, from 0 to 1. It is 1 where no
+            trial has failed and none has a constraint.
+
+        Raises:
+            TypeError: If ``params`` is neither a dict nor several dicts.
+            ValueError: If ``params`` lacks a parameter, or has a value or a source that it cannot
+                have; if ``source`` is no choice, or one that the method does not model.
         """
         log_probability = getattr(self._fitted, "log_probability", None)
 
@@ -99,15 +222,20 @@ class Model:
 
         return self._evaluate(probability, params, source)
 
-    def _evaluate(self, function: Callable[..., Any], params: Any, source: Any) -> Any:
-        many = not isinstance(params, Mapping)
-        X = self._locations(params if many else [params])
+    def _evaluate(
+        self,
+        function: Callable[..., Any],
+        params: Mapping[str, Any] | Iterable[Mapping[str, Any]],
+        source: Any,
+    ) -> Any:
+        many, several = not isinstance(params, Mapping), _several(params)
+        X = self._locations(several)
         is_choice = any(choice is None for choice in self._sources.choices)
         has_names = self._sources.distribution is not None or self._sources.are_rungs
         if source is None and not (has_names and is_choice):
             source = FIRST
         if source is FIRST:
-            self._refuse_other_source(params if many else [params])
+            self._refuse_other_source(several)
             index = 0
         elif not has_names:
             raise ValueError(
@@ -115,13 +243,21 @@ class Model:
                 f"{source!r}."
             )
         else:
-            index = self._sources.index_of(source)
+            index = self._index_of(source)
         result = function(X, index)
         if many:
             return result
         if isinstance(result, tuple):
             return tuple(float(values[0]) for values in result)
         return float(result[0])
+
+    def _index_of(self, source: Any) -> int:
+        try:
+            return self._sources.index_of(source)
+        except ValueError:
+            raise ValueError(
+                f"`source` must be one of {list(self._sources.choices)}, but got {source!r}."
+            ) from None
 
     def _refuse_other_source(self, params: Sequence[Mapping[str, Any]]) -> None:
         name = self._sources.name
@@ -150,3 +286,15 @@ class Model:
                         f"{distribution}."
                     ) from None
         return encode(self._space, params)
+
+
+def _several(params: Any) -> list[Mapping[str, Any]]:
+    """Return the dicts of parameters that a user gives, one or any number."""
+    if isinstance(params, Mapping):
+        return [params]
+    several = list(params) if isinstance(params, Iterable) else [params]
+    if not all(isinstance(values, Mapping) for values in several):
+        raise TypeError(
+            f"`params` must be a dict of parameters, or several of them, but got {params!r}."
+        )
+    return several

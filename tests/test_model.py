@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import inspect
 import math
 import pickle
 from typing import Any
@@ -95,10 +96,46 @@ def test_what_it_cannot_answer() -> None:
         model.predict({"kind": "a"})
     with pytest.raises(ValueError, match=r"`params` has 'x' = 'a', which is no value of Float"):
         model.predict({"kind": "a", "x": "a"})
-    with pytest.raises(ValueError, match="'none' not in"):
+    one_of = r"`source` must be one of \['full', 'cheap'\], but got 'none'"
+    with pytest.raises(ValueError, match=one_of):
         model.predict({"x": 1.0, "kind": "a"}, "none")
     with pytest.raises(AttributeError):
         model.missing  # noqa: B018
+
+
+@pytest.mark.parametrize("params", [None, 3, "x", [3], ["x"], ({"x": 1.0, "kind": "a"}, None)])
+def test_parameters_are_dicts(params: Any) -> None:
+    model = fitted("robust")
+    for ask in (model.predict, model.acquisition, model.probability_of_feasibility):
+        with pytest.raises(TypeError, match="`params` must be a dict of parameters, or several"):
+            ask(params)
+
+
+def test_any_number_of_parameter_sets_can_be_asked_at_once() -> None:
+    model = fitted("robust")
+    sets = [{"x": 1.0, "kind": "a"}, {"x": 9.0, "kind": "b"}]
+    for given in (sets, tuple(sets), iter(sets)):
+        mean, std = model.predict(given)
+        assert mean.shape == std.shape == (2,)
+    assert model.acquisition([]).shape == (0,)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["predict", "predict_cost", "discrepancy", "acquisition", "probability_of_feasibility"],
+)
+def test_docstrings_say_what_goes_in_and_comes_out(name: str) -> None:
+    text = inspect.getdoc(getattr(Model, name)) or ""
+    for part in (
+        "Args:",
+        "params: ",
+        "source: ",
+        "Returns:",
+        "(m,)",
+        "TypeError: ",
+        "ValueError: ",
+    ):
+        assert part in text
 
 
 def test_a_study_without_a_source_has_no_source_to_name() -> None:
