@@ -168,7 +168,7 @@ class Model:
     def acquisition(
         self, params: Mapping[str, Any] | Iterable[Mapping[str, Any]], source: Any = FIRST
     ) -> Any:
-        """Return the acquisition of querying a source: the larger, the sooner it is asked.
+        """Return the acquisition of querying a source: the larger, the sooner it is queried.
 
         Args:
             params: Parameters without the source: a dict of them, or m dicts.
