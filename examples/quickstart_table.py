@@ -4,7 +4,7 @@ Prints a table in Markdown: the median loss over the seeds when a quarter, half 
 budget is spent, the lowest and the highest in the end, and in how many seeds MisoWildSampler's is
 lower in the end. What has been run stands in a file, and is not run again.
 
-    python examples/quickstart_table.py [--seeds 6] [--file quickstart-table.csv] [--only NAME ...]
+    python examples/quickstart_table.py [--seeds 10] [--file quickstart-table.csv] [--only NAME ...]
 
 GPSampler needs PyTorch, which comes with the extra "benchmarks".
 """
@@ -74,7 +74,7 @@ def table(losses: Losses) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--seeds", type=int, default=6)
+    parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--file", type=Path, default=Path("quickstart-table.csv"))
     parser.add_argument("--only", nargs="+", choices=[OURS, *RIVALS], default=[OURS, *RIVALS])
     args = parser.parse_args()
