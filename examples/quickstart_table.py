@@ -4,7 +4,7 @@ Prints a table in Markdown: the median loss over the seeds when a quarter, half 
 budget is spent, the lowest and the highest in the end, and in how many seeds MisoWildSampler's is
 lower in the end. What has been run stands in a file, and is not run again.
 
-    python examples/quickstart_table.py [--seeds 10] [--file quickstart-table.csv] [--only NAME ...]
+    python examples/quickstart_table.py [--seeds 10] [--file FILE] [--only NAME ...]
 
 GPSampler needs PyTorch, which comes with the extra "benchmarks".
 """

@@ -44,6 +44,7 @@ from optuna_misowild.study.steps import write_meant
 from optuna_misowild.study.warnings import Warnings
 from optuna_misowild.trainings import judged
 from optuna_misowild.trainings import resumed
+from optuna_misowild.trainings import resumed_row
 from optuna_misowild.trainings import running_training
 from optuna_misowild.trainings import write_beginning
 
@@ -275,6 +276,8 @@ class MethodSampler(BaseSampler):
                 if revision == _MAX_REVISIONS:  # A row that nobody else takes.
                     slot = slot[0], view.n_rows + trial.number
                 proposal = Proposal(slot[0], design.location(*slot))
+                if self._settings.checkpoints and not fixed:
+                    earlier = resumed_row(view, *slot)
             elif search_space:
                 with single_blas_thread():
                     proposal = self._propose(view, trial, fixed, allowed, revision)
@@ -291,7 +294,7 @@ class MethodSampler(BaseSampler):
             params = self._params(view, proposal, search_space)
             if earlier is not None:
                 write_beginning(study, trial, view, earlier)
-                params = {name: earlier.params[name] for name in search_space}
+                params = {n: earlier.params[n] for n in search_space if n in earlier.params}
             if params:
                 attributes.write_params(study, trial, search_space, params)
             if not must_give_way(view, slot, proposal if params else None):

@@ -12,6 +12,7 @@ import numpy as np
 from optuna_misowild.methods.base import Judge
 from optuna_misowild.methods.base import Training
 from optuna_misowild.methods.base import Verdict
+from optuna_misowild.study.attributes import row_of
 from optuna_misowild.study.continued import beginning_of
 from optuna_misowild.study.continued import stopped_trainings
 from optuna_misowild.study.continued import write_continued
@@ -81,8 +82,9 @@ def resumed(
 ) -> tuple[Proposal, FrozenTrial | None]:
     """Return a proposal and the trial that it goes on from: None, if it begins anew.
 
-    Of the trainings that were stopped, the one that promises most for the rest of its cost, if
-    that is more than the proposal does.
+    A training that was stopped where the proposal is goes on, such as one that is verified. Else
+    of all that were stopped the one that promises most for the rest of its cost, if that is more
+    than the proposal does.
 
     Args:
         method: The method.
@@ -92,9 +94,6 @@ def resumed(
         names: The parameters that a training must have.
     """
     steps = view.sources.steps
-    is_chosen = proposal.model is not None and math.isfinite(proposal.value)
-    if not isinstance(method, Judge) or not is_chosen:
-        return proposal, None
     seen = view.observations
     rows = {int(n): i for i, n in enumerate(seen.trial) if seen.has_value[i]}
     earlier, trainings = [], []
@@ -115,6 +114,16 @@ def resumed(
                 other=proposal.value,
             )
         )
+    same = [
+        i
+        for i, training in enumerate(trainings)
+        if proposal.source in training.further and np.array_equal(training.x, proposal.x)
+    ]
+    if same:
+        return proposal, earlier[max(same, key=lambda i: steps[trainings[i].reached])]
+    is_chosen = proposal.model is not None and math.isfinite(proposal.value)
+    if not isinstance(method, Judge) or not is_chosen:
+        return proposal, None
     verdicts = method.resume(proposal.model, trainings)
     better = [
         (verdict.index, i, verdict.goes_on_to)
@@ -125,6 +134,21 @@ def resumed(
         return proposal, None
     index, i, source = max(better, key=lambda one: one[0])
     return replace(proposal, source=source, x=trainings[i].x, value=index), earlier[i]
+
+
+def resumed_row(view: StudyView, source: int, row: int) -> FrozenTrial | None:
+    """Return the training that was stopped at a row of the initial design, before a source."""
+    steps = view.sources.steps
+    here = [
+        trial
+        for trial in stopped_trainings(view.trials)
+        if (slot := row_of(trial)) is not None
+        and slot[1] == row
+        and steps[ended_on(trial, view.sources, is_complete=False)] < steps[source]
+    ]
+    return max(
+        here, key=lambda t: steps[ended_on(t, view.sources, is_complete=False)], default=None
+    )
 
 
 def write_beginning(

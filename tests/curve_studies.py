@@ -52,10 +52,12 @@ def add(study: optuna.Study, x: float, y: float, step: int, sign: float = 1.0) -
     )
 
 
-def study_of(*, sampler: Any = None, sign: float = 1.0, **kwargs: Any) -> optuna.Study:
-    """A study whose initial design is over."""
+def study_of(
+    *, sampler: Any = None, sign: float = 1.0, empty: bool = False, **kwargs: Any
+) -> optuna.Study:
+    """A study whose initial design is over, or one without trials."""
     sampler = sampler or MisoWildSampler(steps=STEPS, seed=0, budget=300.0, n_startup_trials=1)
     study = optuna.create_study(sampler=sampler, pruner=MisoWildPruner(), **kwargs)
-    for i, (x, y) in enumerate(PLACES):
+    for i, (x, y) in enumerate([] if empty else PLACES):
         add(study, x, y, STEPS[::-1][i // 4], sign)
     return study

@@ -132,6 +132,22 @@ def test_only_the_rest_is_paid_and_the_models_know_the_whole(finished: optuna.St
     np.testing.assert_allclose(seen.cost[rows], [18 * 1.3])
 
 
+def test_no_epoch_of_the_same_parameters_is_trained_twice() -> None:
+    """Also where what has stopped is verified, or is the best row of the initial design."""
+    sampler = MisoWildSampler(steps=STEPS, checkpoints=True, seed=0, budget=150.0)
+    study = study_of(sampler=sampler, empty=True)
+    study.optimize(resumed, callbacks=[CostBudgetCallback(150.0)])
+    trained: dict[tuple[float, ...], list[int]] = {}
+    for trial in study.trials:
+        trained.setdefault(tuple(trial.params.values()), []).extend(trial.intermediate_values)
+    assert all(len(epochs) == len(set(epochs)) for epochs in trained.values())
+    rows = [attributes.row_of(trial) for trial in study.trials]
+    assert any(
+        row is not None and row[0] == 0 and CONTINUED_KEY in trial.system_attrs
+        for row, trial in zip(rows, study.trials, strict=True)
+    )
+
+
 def test_without_a_visit_costs_are_in_proportion_to_the_steps_of_the_rest() -> None:
     study = study_of(sampler=sampler())
     study.add_trial(
