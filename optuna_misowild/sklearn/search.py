@@ -229,7 +229,10 @@ class MisoWildSearchCV(BaseSearchCV):  # type: ignore[misc]
             sources=sources,
             parameters=parameters,
             in_stages=stages is not None,
-            depends_on=fingerprints(
+            # Without a storage nothing can be resumed.
+            depends_on={}
+            if self.storage is None
+            else fingerprints(
                 X=X,
                 y=y,
                 splits=splits,
