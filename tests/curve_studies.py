@@ -47,7 +47,7 @@ def add(study: optuna.Study, x: float, y: float, step: int, sign: float = 1.0) -
             distributions=dict.fromkeys("xy", FloatDistribution(0.0, 1.0)),
             intermediate_values={t: sign * value_of(params, t) for t in range(1, step + 1)},
             user_attrs={"cost": step * (1.0 + x)},
-            system_attrs={RUNG_KEY: [step, *STEPS], **dict([mark])},
+            system_attrs={RUNG_KEY: [step, *STEPS], **mark},
         )
     )
 

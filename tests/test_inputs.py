@@ -15,6 +15,7 @@ import optuna
 import pytest
 
 from optuna_misowild import CarboCoolingSampler
+from optuna_misowild import CostBudgetCallback
 from optuna_misowild import MisoWildSampler
 from optuna_misowild import cumulated_cost
 from optuna_misowild import recommend
@@ -282,6 +283,20 @@ def test_only_the_source_is_left_to_choose() -> None:
     study = optimise(objective, 5)
     # Each is asked once, then only the preferred one is left to be asked again.
     assert [t.params["source"] for t in study.trials] == ["cheap", *["full"] * 4]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("method", ["robust", "paper"])
+@pytest.mark.parametrize("has_sources", [False, True])
+def test_with_nothing_to_choose_the_models_are_fitted(method: str, has_sources: bool) -> None:
+    def objective(trial: optuna.Trial) -> float:
+        is_preferred = not has_sources or two_sources(trial)
+        return float(trial.number % 3) + (0.0 if is_preferred else 10.0)
+
+    study = optuna.create_study(sampler=MisoWildSampler(method=method, seed=0, budget=100.0))
+    study.optimize(objective, 8, callbacks=[CostBudgetCallback(100.0)])
+    mean, std = MisoWildSampler(method=method).model(study).predict({})
+    assert 0.0 < mean < 2.0 and std < 1.0
 
 
 def test_choices_that_cannot_be_hashed() -> None:

@@ -6,10 +6,11 @@ trials suggests the same.
 User attributes, which people see: ``source_index`` and ``cost``. System attributes, which
 workers exchange: when a trial has begun, the row of the initial design that it has taken, the
 rung that its training is meant for, the parameters that it will suggest, the name of the attribute
-that holds its cost, where it is another, whether it was imported from another study, and the
-source index, where the objective has a user attribute of that name. All are plain numbers or text.
-They are checked when they are read: anybody who can write to the storage may have written anything
-there. What trials have cost is in :mod:`optuna_misowild.study.costs`.
+that holds its cost, where it is another, whether it was imported from another study, whether the
+last of its constraints is our mark, and the source index, where the objective has a user attribute
+of that name. All are plain numbers or text. They are checked when they are read: anybody who can
+write to the storage may have written anything there. What trials have cost is in
+:mod:`optuna_misowild.study.costs`.
 """
 
 from __future__ import annotations
@@ -54,6 +55,7 @@ CONTINUED_KEY = "misowild:continued"  # See `study.continued`.
 TIMED_KEY = "misowild:timed"
 _THINKING_KEY = "misowild:thinking"
 _IMPORTED_KEY = "misowild:imported"
+_MARKED_KEY = "misowild:marked"  # That the last of the unnamed constraints is ours.
 _PARAMS_KEY = "misowild:params"
 _CHECKSUM_KEY = "misowild:checksum"  # Stands among the parameters.
 _MAX_ATTR_LENGTH = 2045  # Longer values fail on relational storages.
@@ -86,16 +88,18 @@ def write_source(study: Study, trial: FrozenTrial, source: int, *, constrained: 
     if constrained:
         # Another sampler may just have set constraints of its own.
         attrs = optuna_private.stored_attrs(study, trial)
-        optuna_private.write_system_attr(study, trial, *_mark_of(attrs, source))
+        for key, value in _mark_of(attrs, source).items():
+            optuna_private.write_system_attr(study, trial, key, value)
 
 
-def _mark_of(system_attrs: Mapping[str, Any], source: int) -> tuple[str, Any]:
-    """Return the system attribute that says whether a source is the preferred one."""
+def _mark_of(system_attrs: Mapping[str, Any], source: int) -> dict[str, Any]:
+    """Return the system attributes that say whether a source is the preferred one."""
     if hasattr(optuna.trial.Trial, "set_constraint"):
         # What `Trial.set_constraint` writes in Optuna 5; it needs a live `Trial`.
-        return f"{NAMED_CONSTRAINT}{PREFERRED_CONSTRAINT}", _violation(source)
+        return {f"{NAMED_CONSTRAINT}{PREFERRED_CONSTRAINT}": _violation(source)}
     # Optuna 4 keeps one list of unnamed constraints.
-    return CONSTRAINTS_KEY, [*(system_attrs.get(CONSTRAINTS_KEY) or ()), _violation(source)]
+    marked = [*(system_attrs.get(CONSTRAINTS_KEY) or ()), _violation(source)]
+    return {CONSTRAINTS_KEY: marked, _MARKED_KEY: True}
 
 
 def write_constraints(
@@ -118,8 +122,8 @@ def imported_attrs(
         source: Its source index, for the mark of :func:`write_source`; None for no mark.
         records: What it has recorded as a training of rungs.
     """
-    marks = [] if source is None else [_mark_of(constraints, source)]
-    return {**constraints, **dict(marks), **records, _IMPORTED_KEY: True}
+    mark = {} if source is None else _mark_of(constraints, source)
+    return {**constraints, **mark, **records, _IMPORTED_KEY: True}
 
 
 def _violation(source: int) -> float:
@@ -380,7 +384,8 @@ def malformed(trial: FrozenTrial) -> str | None:
     if _SOURCE_KEY in attrs and not _is_integer(attrs[_SOURCE_KEY], _MAX_ROW):
         wrong.append(_SOURCE_KEY)
     wrong += unreadable_constraints(attrs)
-    wrong += [key for key in (TIMED_KEY, _IMPORTED_KEY) if attrs.get(key, True) is not True]
+    flags = (TIMED_KEY, _IMPORTED_KEY, _MARKED_KEY)
+    wrong += [key for key in flags if attrs.get(key, True) is not True]
     if attrs.get(clock.BEGUN_KEY) is not None and clock.begin_of(trial) is None:
         wrong.append(clock.BEGUN_KEY)
     if not wrong:
@@ -413,11 +418,13 @@ def own_constraints(trial: FrozenTrial, source: str) -> dict[str, Any]:
     is_named = named.pop(f"{NAMED_CONSTRAINT}{PREFERRED_CONSTRAINT}", None) is not None
     unnamed = attrs.get(CONSTRAINTS_KEY)
     unnamed = list(unnamed) if isinstance(unnamed, (list, tuple)) else []
-    # Where ours has no name it is the last one, see `write_source`.
+    # Where ours has no name it is the last one. Version 0.1.0 does not record that it is there.
     index = source_index_of(trial)
+    is_marked = attrs.get(_MARKED_KEY) is True
     if index is not None and (source in trial.params or index > 0) and not is_named:
-        if unnamed[-1:] == [_violation(index)]:
-            unnamed.pop()
+        is_marked |= unnamed[-1:] == [_violation(index)]
+    if is_marked:
+        unnamed = unnamed[:-1]
     return {**named, CONSTRAINTS_KEY: unnamed} if unnamed else named
 
 

@@ -9,6 +9,7 @@ import re
 from typing import Any
 import warnings
 
+from curve_studies import curve
 import numpy as np
 import optuna
 from optuna.distributions import CategoricalDistribution
@@ -23,7 +24,9 @@ from toy_studies import toy
 from toy_studies import warnings_of
 
 from optuna_misowild import CarboCoolingSampler
+from optuna_misowild import MisoWildPruner
 from optuna_misowild import MisoWildSampler
+from optuna_misowild import import_trials
 from optuna_misowild import recommend
 from optuna_misowild.base_sampler import MethodSampler
 from optuna_misowild.methods.base import Observations
@@ -109,6 +112,23 @@ def test_without_constraints_there_are_none() -> None:
     study = study_of(n_trials=4)  # Each trial carries our mark.
     view = study.sampler.view(study)  # type: ignore[attr-defined]
     assert view.observations.constraints.shape == (4, 0)
+
+
+@pytest.mark.parametrize("has_steps", [False, True])
+@pytest.mark.parametrize("n_own", [0, 1])
+def test_our_mark_is_none_of_the_users_constraints(has_steps: bool, n_own: int) -> None:
+    own = (lambda trial: [1.0]) if n_own else None
+    arguments: dict[str, Any] = {"steps": (2, 6, 18)} if has_steps else {}
+    sampler = silently(MisoWildSampler, seed=0, constraints_func=own, **arguments)
+    old, new, newer = (
+        optuna.create_study(sampler=sampler, pruner=MisoWildPruner()) for _ in range(3)
+    )
+    old.optimize(curve if has_steps else toy, n_trials=8)
+    import_trials(new, old)
+    import_trials(newer, new)  # What was imported there is marked too.
+    for study in (old, new, newer):
+        constraints = study.sampler.view(study).observations.constraints  # type: ignore[attr-defined]
+        assert constraints.shape[1] == n_own and (constraints == 1.0).all()
 
 
 def test_more_than_ten_are_said_and_those_that_most_trials_have_count(
