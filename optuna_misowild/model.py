@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from optuna_misowild.study.source_parameter import Sources
 
 
+# A dict of parameters, or several.
+_Given = Mapping[str, Any] | Iterable[Mapping[str, Any]]
+
+
 class Model:
     """The models that a sampler has fitted, in raw units and in the minimised sense.
 
@@ -75,9 +79,7 @@ class Model:
         self, params: Iterable[Mapping[str, Any]], source: Any = FIRST
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
 
-    def predict(
-        self, params: Mapping[str, Any] | Iterable[Mapping[str, Any]], source: Any = FIRST
-    ) -> Any:
+    def predict(self, params: _Given, source: Any = FIRST) -> Any:
         """Return the mean and the standard deviation of a source's objective.
 
         Args:
@@ -105,9 +107,7 @@ class Model:
         self, params: Iterable[Mapping[str, Any]], source: Any = FIRST
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
 
-    def predict_cost(
-        self, params: Mapping[str, Any] | Iterable[Mapping[str, Any]], source: Any = FIRST
-    ) -> Any:
+    def predict_cost(self, params: _Given, source: Any = FIRST) -> Any:
         """Return the mean and the standard deviation of a source's query cost.
 
         Args:
@@ -135,9 +135,7 @@ class Model:
         self, params: Iterable[Mapping[str, Any]], source: Any = FIRST
     ) -> NDArray[np.float64] | tuple[NDArray[np.float64], NDArray[np.float64]]: ...
 
-    def discrepancy(
-        self, params: Mapping[str, Any] | Iterable[Mapping[str, Any]], source: Any = FIRST
-    ) -> Any:
+    def discrepancy(self, params: _Given, source: Any = FIRST) -> Any:
         """Return how far a source is from the objective, by the method's own measure.
 
         Args:
@@ -165,9 +163,7 @@ class Model:
         self, params: Iterable[Mapping[str, Any]], source: Any = FIRST
     ) -> NDArray[np.float64]: ...
 
-    def acquisition(
-        self, params: Mapping[str, Any] | Iterable[Mapping[str, Any]], source: Any = FIRST
-    ) -> Any:
+    def acquisition(self, params: _Given, source: Any = FIRST) -> Any:
         """Return the acquisition of querying a source: the larger, the sooner it is queried.
 
         Args:
@@ -195,9 +191,7 @@ class Model:
         self, params: Iterable[Mapping[str, Any]], source: Any = FIRST
     ) -> NDArray[np.float64]: ...
 
-    def probability_of_feasibility(
-        self, params: Mapping[str, Any] | Iterable[Mapping[str, Any]], source: Any = FIRST
-    ) -> Any:
+    def probability_of_feasibility(self, params: _Given, source: Any = FIRST) -> Any:
         """Return how likely a query is to meet the user's constraints, and not to fail.
 
         Args:
@@ -222,12 +216,7 @@ class Model:
 
         return self._evaluate(probability, params, source)
 
-    def _evaluate(
-        self,
-        function: Callable[..., Any],
-        params: Mapping[str, Any] | Iterable[Mapping[str, Any]],
-        source: Any,
-    ) -> Any:
+    def _evaluate(self, function: Callable[..., Any], params: _Given, source: Any) -> Any:
         many, several = not isinstance(params, Mapping), _several(params)
         X = self._locations(several)
         is_choice = any(choice is None for choice in self._sources.choices)

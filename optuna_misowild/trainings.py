@@ -120,7 +120,7 @@ def resumed(
         if proposal.source in training.further and np.array_equal(training.x, proposal.x)
     ]
     if same:
-        return proposal, earlier[max(same, key=lambda i: steps[trainings[i].reached])]
+        return proposal, max((earlier[i] for i in same), key=lambda t: _stopped_at(view, t))
     is_chosen = proposal.model is not None and math.isfinite(proposal.value)
     if not isinstance(method, Judge) or not is_chosen:
         return proposal, None
@@ -138,29 +138,31 @@ def resumed(
 
 def resumed_row(view: StudyView, source: int, row: int) -> FrozenTrial | None:
     """Return the training that was stopped at a row of the initial design, before a source."""
-    steps = view.sources.steps
     here = [
         trial
         for trial in stopped_trainings(view.trials)
         if (slot := row_of(trial)) is not None
         and slot[1] == row
-        and steps[ended_on(trial, view.sources, is_complete=False)] < steps[source]
+        and _stopped_at(view, trial) < view.sources.steps[source]
     ]
-    return max(
-        here, key=lambda t: steps[ended_on(t, view.sources, is_complete=False)], default=None
-    )
+    return max(here, key=lambda trial: _stopped_at(view, trial), default=None)
 
 
 def write_beginning(
     study: Study, trial: FrozenTrial, view: StudyView, earlier: FrozenTrial
 ) -> None:
     """Record that a trial goes on from an earlier one."""
-    step = view.sources.steps[ended_on(earlier, view.sources, is_complete=False)]
+    step = _stopped_at(view, earlier)
     write_continued(study, trial, earlier.number, step, _paid(view, earlier))
+
+
+def _stopped_at(view: StudyView, trial: FrozenTrial) -> int:
+    """Return the step of the rung at which a training was stopped."""
+    return view.sources.steps[ended_on(trial, view.sources, is_complete=False)]
 
 
 def _paid(view: StudyView, trial: FrozenTrial) -> float:
     """Return what a training has cost until it stopped, with what it has gone on from."""
-    step = view.sources.steps[ended_on(trial, view.sources, is_complete=False)]
+    step = _stopped_at(view, trial)
     is_timed = not has_own_unit(view.trials, view.cost_attr)
     return beginning_of(trial)[1] + visited_cost(trial, step, is_timed=is_timed)
