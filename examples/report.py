@@ -95,7 +95,7 @@ def print_summary(study: optuna.Study, *, unit: str = "s") -> None:
         print(f"  {source!s:>11}   {count:3d} added, at no cost   {verdicts.get(source, '')}")
     if verdicts:
         print(
-            "A verdict is on what a source's queries showed of the preferred one, for their cost.\n"
+            "A verdict is on what a source's queries say of the preferred one, for their cost.\n"
             "Whether the study gained by them, only the same cost without them can show."
         )
 
