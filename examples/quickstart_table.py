@@ -12,6 +12,8 @@ GPSampler needs PyTorch, which comes with the extra "benchmarks".
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
+from collections.abc import Sequence
 import csv
 import math
 from pathlib import Path
@@ -72,26 +74,33 @@ def table(losses: Losses) -> str:
     return "\n".join(lines)
 
 
+def complete(
+    names: Sequence[str], n_seeds: int, path: Path, run: Callable[[str, int], list[float]]
+) -> None:
+    """Run what the file lacks, append it, and print the table."""
+    if any(name.startswith("gp") for name in names):
+        require("torch", "benchmarks")
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    losses = read(path)
+    for seed in range(n_seeds):
+        for name in names:
+            if (name, seed) not in losses:
+                losses[name, seed] = run(name, seed)
+                with path.open("a", encoding="utf-8", newline="") as file:
+                    csv.writer(file).writerow([name, seed, *losses[name, seed]])
+                print(name, seed, *(f"{loss:.4f}" for loss in losses[name, seed]), flush=True)
+    wanted = {key: losses[key] for key in losses if key[0] in names and key[1] < n_seeds}
+    print(table(dict(sorted(wanted.items(), key=lambda item: names.index(item[0][0])))))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--file", type=Path, default=Path("quickstart-table.csv"))
     parser.add_argument("--only", nargs="+", choices=[OURS, *RIVALS], default=[OURS, *RIVALS])
     args = parser.parse_args()
-    if any(name.startswith("gp") for name in args.only):
-        require("torch", "benchmarks")
-
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    losses, objective = read(args.file), Objective()
-    for seed in range(args.seeds):
-        for name in args.only:
-            if (name, seed) not in losses:
-                losses[name, seed] = run(name, seed, objective)
-                with args.file.open("a", encoding="utf-8", newline="") as file:
-                    csv.writer(file).writerow([name, seed, *losses[name, seed]])
-                print(name, seed, *(f"{loss:.4f}" for loss in losses[name, seed]), flush=True)
-    wanted = {key: losses[key] for key in losses if key[0] in args.only and key[1] < args.seeds}
-    print(table(dict(sorted(wanted.items(), key=lambda item: args.only.index(item[0][0])))))
+    objective = Objective()
+    complete(args.only, args.seeds, args.file, lambda name, seed: run(name, seed, objective))
 
 
 if __name__ == "__main__":

@@ -138,11 +138,11 @@ def random_config(task: Task, rng: np.random.Generator) -> Config:
     return task.config(np.array([p.scale(np.array(rng.random())) for p in task.parameters]))
 
 
-def of_yahpo(scenario: yahpo.Scenario, folder: Path, task: str) -> Task:
+def of_yahpo(scenario: yahpo.Scenario, folder: Path, task: str, prefix: str = "") -> Task:
     """Return a task of YAHPO Gym, from a clone of yahpo_data."""
     epochs = scenario.fidelity == "epoch"
     return Task(
-        f"{scenario.name}-{task}",
+        f"{prefix}{scenario.name}-{task}",
         scenario.parameters,
         highest=max(scenario.levels),
         value=lambda x, level: scenario.value(x, folder=folder, task=task, level=level),
@@ -197,6 +197,9 @@ def tasks(folder: Path | None) -> dict[str, Callable[[], Task]]:
         for scenario, names in ((yahpo.LCBENCH, LCBENCH), (yahpo.XGBOOST, XGBOOST)):
             for name in names:
                 made[f"{scenario.name}-{name}"] = partial(of_yahpo, scenario, folder, name)
+        for name in DEVELOPED:
+            make = partial(of_yahpo, yahpo.LCBENCH, folder, name, prefix="developed-")
+            made[f"developed-{yahpo.LCBENCH.name}-{name}"] = make
     for d in (3, 6):
         for preset in mfhartmann.PRESETS:
             made[f"mfh{d}-{preset}" if preset else f"mfh{d}"] = partial(of_hartmann, d, preset)
