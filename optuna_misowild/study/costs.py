@@ -131,7 +131,7 @@ def has_own_unit(trials: Sequence[FrozenTrial], cost_attr: str) -> bool:
 def costs_of(trials: Sequence[FrozenTrial], cost_attr: str) -> list[float]:
     """Return what each finished trial has cost; NaN where it is unknown or still running."""
     own_unit = has_own_unit(trials, cost_attr)
-    return [_cost(trial, cost_attr, own_unit) for trial in trials]
+    return [cost_of(trial, cost_attr, has_own_unit=own_unit) for trial in trials]
 
 
 def paid(trials: Sequence[FrozenTrial], cost_attr: str) -> list[float]:
@@ -140,17 +140,24 @@ def paid(trials: Sequence[FrozenTrial], cost_attr: str) -> list[float]:
     return [math.nan if is_imported(trial) else cost for trial, cost in known]
 
 
-def _cost(trial: FrozenTrial, cost_attr: str, own_unit: bool) -> float:
+def cost_of(trial: FrozenTrial, cost_attr: str, *, has_own_unit: bool) -> float:
+    """Return what a trial has cost; NaN if it is unknown or still running.
+
+    Args:
+        trial: The trial.
+        cost_attr: The user attribute that holds the cost.
+        has_own_unit: Whether seconds are another unit.
+    """
     if not trial.state.is_finished():
         return math.nan
     if cost_attr in trial.user_attrs:
-        if own_unit and is_timed(trial):
+        if has_own_unit and is_timed(trial):
             return math.nan
         if malformed_cost(trial, cost_attr) is not None:
             return math.nan
         cost = float(trial.user_attrs[cost_attr])
         return cost if cost >= _LEAST_COST else 0.0
-    if own_unit or trial.datetime_start is None or trial.datetime_complete is None:
+    if has_own_unit or trial.datetime_start is None or trial.datetime_complete is None:
         return math.nan
     if was_killed(trial):  # Nobody knows when: it was noticed later.
         return math.nan

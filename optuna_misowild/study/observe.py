@@ -1,14 +1,17 @@
 """The trials of a study as observations: what the methods learn from.
 
-Each trial is read once (:func:`read`), and then seen over the search space, or without
-locations for the initial design. It is one observation; a training that reports its values is one
-of each rung that it has reached (:mod:`optuna_misowild.study.readings`).
+All are read once (:func:`read`), and then seen in the search space, or without locations for the
+initial design. A trial is one observation; a training that reports its values is one of each rung
+that it has reached (:mod:`optuna_misowild.study.readings`). A trial that has finished says the
+same each time, so it is remembered.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from dataclasses import field
 from dataclasses import replace
+from functools import cached_property
 import math
 from typing import TYPE_CHECKING
 from typing import Any
@@ -22,8 +25,9 @@ from optuna_misowild.optim.domain import distances
 from optuna_misowild.study import attributes
 from optuna_misowild.study.constraints import constraint_names
 from optuna_misowild.study.continued import beginning_of
-from optuna_misowild.study.costs import costs_of
+from optuna_misowild.study.costs import cost_of
 from optuna_misowild.study.costs import has_own_unit
+from optuna_misowild.study.memory import PerStudy
 from optuna_misowild.study.readings import Reading
 from optuna_misowild.study.readings import readings_of
 from optuna_misowild.study.space import coordinate
@@ -52,7 +56,117 @@ _LARGEST_VALUE = 1e100
 _SAME_CAUSE = 0.05
 
 
+# What finished trials say, by their numbers, and by whom they were read.
+_KNOWN = PerStudy()
+
+
+@dataclass(frozen=True, eq=False)
+class ReadTrial:
+    """What a trial says, by itself.
+
+    Attributes:
+        trial: The trial.
+        cost: What it has cost; NaN if unknown.
+        is_imported: Whether this study has not paid for it.
+        row: Row of the initial design that it holds, or None.
+        readings: What it says of the sources; none if nothing is known of its query.
+        design_sources: The source of each reading, but a trial that has not suggested a source
+            counts for the one whose row of the initial design it has taken, rather than as a full
+            evaluation.
+        location: Its coordinates in the search space, or None if it has no place there.
+        is_hidden: Whether it has parameters that are not in the space, and might be others.
+        before: What of its cost an earlier trial has paid; 0 where it is unknown.
+        constraints: Values of the user's constraints, by name.
+    """
+
+    trial: FrozenTrial
+    cost: float
+    is_imported: bool
+    row: int | None
+    readings: Sequence[Reading] = ()
+    design_sources: Sequence[int] = ()
+    location: Sequence[float] | None = None
+    is_hidden: bool = False
+    before: float = 0.0
+    constraints: Mapping[str, float] = field(default_factory=dict)
+
+
 @dataclass(frozen=True)
+class Reader:
+    """How trials are read; see :func:`read` for its attributes.
+
+    Attributes:
+        has_own_unit: Whether costs are those that the objective sets, so that seconds are none.
+    """
+
+    sources: Sources
+    space: Mapping[str, BaseDistribution]
+    cost_attr: str
+    has_own_unit: bool
+
+    def read(self, trial: FrozenTrial) -> ReadTrial:
+        """Return what a trial says."""
+        sources = self.sources
+        cost = cost_of(trial, self.cost_attr, has_own_unit=self.has_own_unit)
+        slot = attributes.row_of(trial)
+        read = ReadTrial(
+            trial, cost, attributes.is_imported(trial), None if slot is None else slot[1]
+        )
+        if attributes.has_no_query(trial):
+            return read
+        params = attributes.params_of(trial, self._full_space)
+        readings = self._readings(trial, params, cost)
+        design_sources = [reading.source for reading in readings]
+        if sources.name not in params and not sources.are_rungs:
+            index = source_of(trial, params, sources, by_slot=True)
+            design_sources = [-1 if index is None else index] * len(readings)
+        before = beginning_of(trial)[1]
+        constraints = (
+            attributes.constraint_values(trial, sources.name) if trial.state.is_finished() else {}
+        )
+        return replace(
+            read,
+            readings=readings,
+            design_sources=design_sources,
+            location=_location(self._axes, params, trial.distributions),
+            is_hidden=any(
+                name not in self.space and name != sources.name and not distribution.single()
+                for name, distribution in trial.distributions.items()
+            ),
+            before=0.0 if math.isnan(before) else before,
+            constraints=constraints,
+        )
+
+    @cached_property
+    def _full_space(self) -> dict[str, BaseDistribution]:
+        """The search space with the source parameter."""
+        if self.sources.distribution is None:
+            return dict(self.space)
+        return {**self.space, self.sources.name: self.sources.distribution}
+
+    @cached_property
+    def _axes(self) -> list[tuple[str, BaseDistribution, Callable[[Any], float]]]:
+        return [(name, dist, coordinate(dist)) for name, dist in self.space.items()]
+
+    def _readings(
+        self, trial: FrozenTrial, params: Mapping[str, Any], cost: float
+    ) -> list[Reading]:
+        """Return what a trial says of the sources: one reading, or one of each rung."""
+        sources = self.sources
+        source = source_of(trial, params, sources, by_slot=False)
+        # A pruned or crashed trial has paid for a part only: no sample of the cost surface.
+        is_full = _is_full_evaluation(trial, self.cost_attr)
+        if sources.steps and source is not None:
+            is_full &= not sources.are_rungs
+            is_timed = not self.has_own_unit
+            return readings_of(trial, sources, source, cost, is_full=is_full, is_timed=is_timed)
+        if not is_full:
+            cost = math.nan
+        failed = trial.state == TrialState.FAIL
+        return [Reading(-1 if source is None else source, _value(trial), cost, failed=failed)]
+
+
+@dataclass(frozen=True, eq=False)
 class History:
     """The readings of all trials of a study, wherever they lie in the search space.
 
@@ -60,82 +174,61 @@ class History:
     come first.
 
     Attributes:
-        trials: The trials, n of them; as often as they have readings.
-        params: Their parameters, including those that a running one will suggest.
-        number: Their numbers, shape (n,).
+        reads: What the trials say, n entries; each trial as often as it has readings.
         source: Their sources, shape (n,); −1 for one that is none of the present ones.
-        design_source: The same, but a trial that has not suggested a source counts for the one
-            whose row of the initial design it has taken, rather than as a full evaluation.
+        design_source: The same by the rows of the initial design; see :class:`ReadTrial`.
         design_row: Row of the initial design that they hold, shape (n,); −1 for none.
         y: Values in the minimised sense, shape (n,), possibly infinite; NaN where there is none.
         cost: Samples of the cost surface, shape (n,); NaN where there is none.
         free: Whether they came at no cost, with what the trial was meant for, shape (n,).
-        before: What of their cost an earlier trial has paid, shape (n,); 0 where it is unknown.
         running: Whether they are running, and not there yet, shape (n,).
-        imported: Whether they are imported, shape (n,).
         stale: Whether their worker is gone, shape (n,). Such trials are ignored, unless two of
             them were close to each other: then they count as failed.
         failed: Whether they have failed, shape (n,), as those have whose worker was killed.
         constraints: Values of the user's constraints, shape (n, K); NaN where unknown.
         ignored_constraints: Names of further constraints, where there are more than ten.
         sources: The sources of the study.
+        space: The search space without the source parameter.
         spent: Total cost of the study so far, including trials without a reading.
         initial_spent: Cost of the initial design.
         n_undecided: How many trials have begun before the one that asks, and not yet chosen.
     """
 
-    trials: Sequence[FrozenTrial]
-    params: Sequence[Mapping[str, Any]]
-    number: NDArray[np.int_]
+    reads: Sequence[ReadTrial]
     source: NDArray[np.int_]
     design_source: NDArray[np.int_]
     design_row: NDArray[np.int_]
     y: NDArray[np.float64]
     cost: NDArray[np.float64]
     free: NDArray[np.bool_]
-    before: NDArray[np.float64]
     running: NDArray[np.bool_]
-    imported: NDArray[np.bool_]
     stale: NDArray[np.bool_]
     failed: NDArray[np.bool_]
     constraints: NDArray[np.float64]
     ignored_constraints: Sequence[str]
     sources: Sources
+    space: Mapping[str, BaseDistribution]
     spent: float
     initial_spent: float
     n_undecided: int
 
-    def over(self, space: Mapping[str, BaseDistribution], budget: float | None) -> Observations:
-        """Return the observations over a search space.
+    def in_space(self, budget: float | None) -> Observations:
+        """Return the observations in the search space.
+
+        Trials that lack one of its parameters, or have it outside its range, have no row in the
+        result, but their costs count.
 
         Args:
-            space: The search space without the source parameter. Trials that lack one of its
-                parameters, or have it outside its range, have no row in the result, but their
-                costs count.
             budget: The total cost that may be spent, or None.
         """
-        axes = [(name, dist, coordinate(dist)) for name, dist in space.items()]
-        each = {t.number: (t, p) for t, p in zip(self.trials, self.params, strict=True)}
-        known = {n: _location(axes, p, t.distributions) for n, (t, p) in each.items()}
-        locations = [known[trial.number] for trial in self.trials]
+        nowhere = [math.nan] * len(self.space)
+        locations = [read.location for read in self.reads]
         placed = np.array([location is not None for location in locations], dtype=bool)
         X = np.array(
-            [[math.nan] * len(axes) if location is None else location for location in locations],
-            dtype=float,
-        ).reshape(len(locations), len(axes))
-        categorical = domain_of(space).categorical
-        observations = self._observations(X, self.source, placed, categorical, budget)
-        hidden = {n for n, (trial, _) in each.items() if self._has_hidden(trial, space)}
-        return replace(
-            observations, hidden=np.array([n in hidden for n in observations.trial], dtype=bool)
-        )
-
-    def _has_hidden(self, trial: FrozenTrial, space: Mapping[str, BaseDistribution]) -> bool:
-        """Whether a trial has parameters that are not in the space, and might be others."""
-        return any(
-            name not in space and name != self.sources.name and not distribution.single()
-            for name, distribution in trial.distributions.items()
-        )
+            [nowhere if location is None else location for location in locations], dtype=float
+        ).reshape(len(locations), len(self.space))
+        categorical = domain_of(self.space).categorical
+        return self._observations(X, self.source, placed, categorical, budget)
 
     def of_design(self, budget: float | None) -> Observations:
         """Return the observations for the initial design, without locations.
@@ -143,7 +236,7 @@ class History:
         What came at no cost is excluded: it is where longer trainings went, and does not cover
         the space as the rows of the design do.
         """
-        X = np.empty((len(self.trials), 0))
+        X = np.empty((len(self.reads), 0))
         no_axis = np.empty(0, dtype=bool)
         return self._observations(X, self.design_source, ~self.free, no_axis, budget)
 
@@ -161,13 +254,14 @@ class History:
         y = np.clip(_clip_infinite(self.y[kept], source), -_LARGEST_VALUE, _LARGEST_VALUE)
         keep = ~stale | _is_repeated(X, source, design_row, stale, categorical)
         kept = kept[keep]
+        reads = [self.reads[i] for i in kept.tolist()]
         return Observations(
             X=X[keep],
             source=source[keep],
             y=y[keep],
             cost=self.cost[kept],
             pending=self.running[kept] & ~self.stale[kept],
-            trial=self.number[kept],
+            trial=np.array([read.trial.number for read in reads], dtype=int),
             design_row=design_row[keep],
             n_sources=len(self.sources),
             queryable=self.sources.queryable,
@@ -175,12 +269,13 @@ class History:
             budget=budget,
             initial_spent=self.initial_spent,
             n_undecided=self.n_undecided,
-            n_imported=int(self.imported[kept].sum()),
+            n_imported=sum(read.is_imported for read in reads),
             # Of the stale ones only those are here that were close to each other.
             failed=self.failed[kept] | self.stale[kept],
             constraints=self.constraints[kept],
             free=self.free[kept],
-            before=self.before[kept],
+            before=np.array([read.before for read in reads], dtype=float),
+            hidden=np.array([read.is_hidden for read in reads], dtype=bool),
             lengths=self.sources.lengths,
             sizes=self.sources.sizes,
         )
@@ -202,103 +297,76 @@ def read(
         study: The study, which gives the direction.
         trials: Its trials.
         sources: Its sources.
-        space: The search space without the source parameter, by which the parameters of running
-            trials are read.
+        space: The search space without the source parameter.
         cost_attr: The user attribute that holds the cost.
         exclude: Number of the trial that asks, which is no observation.
         stale: Numbers of the trials whose worker is gone.
     """
-    full_space: dict[str, BaseDistribution] = dict(space)
-    if sources.distribution is not None:
-        full_space[sources.name] = sources.distribution
-    trials = attributes.imported_first(trials)
-    direction = study.direction
-    kept: list[tuple[FrozenTrial, dict[str, Any], int, Reading]] = []
-    is_timed = not has_own_unit(trials, cost_attr)
-    spent, initial_spent, n_undecided = 0.0, 0.0, 0
-    for trial, cost in zip(trials, costs_of(trials, cost_attr), strict=True):
-        if trial.number == exclude or trial.state == TrialState.WAITING:
-            continue
-        slot = attributes.row_of(trial)
-        if math.isfinite(cost) and not attributes.is_imported(trial):
-            spent += cost
-            initial_spent += cost if slot is not None else 0.0
-        n_undecided += attributes.is_undecided(trial) and (
-            exclude is None or trial.number < exclude
-        )
-        if not attributes.has_no_query(trial):
-            params = attributes.params_of(trial, full_space)
-            for reading in _readings(trial, params, sources, cost, cost_attr, is_timed):
-                row = slot[1] if slot is not None and reading.is_query else -1
-                kept.append((trial, params, row, reading))
-
-    def by_slot(trial: FrozenTrial, params: dict[str, Any], reading: Reading) -> int:
-        if sources.name in params or sources.are_rungs:
-            return reading.source
-        index = source_of(trial, params, sources, by_slot=True)
-        return -1 if index is None else index
-
-    number = [trial.number for trial, *_ in kept]
-    # Once for each trial, however many readings it has. A running one may have more to say.
-    once = {t.number: t for t, *_ in kept}
-    constraints_of: dict[int, dict[str, float]] = {
-        n: attributes.constraint_values(t, sources.name) if t.state.is_finished() else {}
-        for n, t in once.items()
-    }
-    constraints = [constraints_of[n] for n in number]
-    imported = {n for n, t in once.items() if attributes.is_imported(t)}
-    names, ignored = constraint_names(constraints)
-    sign = -1.0 if direction == StudyDirection.MAXIMIZE else 1.0
-    y = np.array([sign * reading.value for *_, reading in kept], dtype=float)
-    free = np.array([not reading.is_query for *_, reading in kept], dtype=bool)
-    before = np.array([beginning_of(trial)[1] for trial, *_ in kept], dtype=float)
-    running = np.array([t.state == TrialState.RUNNING for t, *_ in kept], dtype=bool)
+    reader = Reader(sources, space, cost_attr, has_own_unit(trials, cost_attr))
+    asking = math.inf if exclude is None else exclude
+    others = [
+        trial
+        for trial in attributes.imported_first(trials)
+        if trial.number != exclude and trial.state != TrialState.WAITING
+    ]
+    reads = _read_each(study, reader, others)
+    paid = [one for one in reads if math.isfinite(one.cost) and not one.is_imported]
+    entries = [
+        (one, reading, source)
+        for one in reads
+        for reading, source in zip(one.readings, one.design_sources, strict=True)
+    ]
+    names, ignored = constraint_names([one.constraints for one, *_ in entries])
+    sign = -1.0 if study.direction == StudyDirection.MAXIMIZE else 1.0
+    y = np.array([sign * reading.value for _, reading, _ in entries], dtype=float)
+    no_value = np.isnan(y)
+    running = [one.trial.state == TrialState.RUNNING for one, *_ in entries]
+    rows = [
+        one.row if one.row is not None and reading.is_query else -1 for one, reading, _ in entries
+    ]
     return History(
-        trials=[trial for trial, *_ in kept],
-        params=[params for _, params, *_ in kept],
-        number=np.array(number, dtype=int),
-        source=np.array([reading.source for *_, reading in kept], dtype=int),
-        design_source=np.array([by_slot(t, params, r) for t, params, _, r in kept], dtype=int),
-        design_row=np.array([row for _, _, row, _ in kept], dtype=int),
+        reads=[one for one, *_ in entries],
+        source=np.array([reading.source for _, reading, _ in entries], dtype=int),
+        design_source=np.array([source for *_, source in entries], dtype=int),
+        design_row=np.array(rows, dtype=int),
         y=y,
-        cost=np.array([reading.cost for *_, reading in kept], dtype=float),
-        free=free,
-        before=np.nan_to_num(before),
-        running=running & np.isnan(y),
-        imported=np.array([n in imported for n in number], dtype=bool),
+        cost=np.array([reading.cost for _, reading, _ in entries], dtype=float),
+        free=np.array([not reading.is_query for _, reading, _ in entries], dtype=bool),
+        running=np.array(running, dtype=bool) & no_value,
         # What it had reported before counts all the same.
-        stale=np.array([n in stale for n in number], dtype=bool) & np.isnan(y),
-        failed=np.array([reading.failed for *_, reading in kept], dtype=bool),
+        stale=np.array([one.trial.number in stale for one, *_ in entries], dtype=bool) & no_value,
+        failed=np.array([reading.failed for _, reading, _ in entries], dtype=bool),
         constraints=np.array(
-            [[g.get(name, math.nan) for name in names] for g in constraints], dtype=float
-        ).reshape(len(kept), len(names)),
+            [[one.constraints.get(name, math.nan) for name in names] for one, *_ in entries],
+            dtype=float,
+        ).reshape(len(entries), len(names)),
         ignored_constraints=ignored,
         sources=sources,
-        spent=spent,
-        initial_spent=initial_spent,
-        n_undecided=n_undecided,
+        space=space,
+        spent=sum((one.cost for one in paid), 0.0),
+        initial_spent=sum((one.cost for one in paid if one.row is not None), 0.0),
+        n_undecided=sum(
+            attributes.is_undecided(trial) and trial.number < asking for trial in others
+        ),
     )
 
 
-def _readings(
-    trial: FrozenTrial,
-    params: Mapping[str, Any],
-    sources: Sources,
-    cost: float,
-    cost_attr: str,
-    is_timed: bool,
-) -> list[Reading]:
-    """Return what a trial says of the sources: one reading, or one of each rung."""
-    source = source_of(trial, params, sources, by_slot=False)
-    # A pruned or crashed trial has paid for a part only: no sample of the cost surface.
-    is_full = _is_full_evaluation(trial, cost_attr)
-    if sources.steps and source is not None:
-        is_full &= not sources.are_rungs
-        return readings_of(trial, sources, source, cost, is_full=is_full, is_timed=is_timed)
-    if not is_full:
-        cost = math.nan
-    failed = trial.state == TrialState.FAIL
-    return [Reading(-1 if source is None else source, _value(trial), cost, failed=failed)]
+def _read_each(study: Study, reader: Reader, trials: Sequence[FrozenTrial]) -> list[ReadTrial]:
+    """Return what each trial says, from memory if it has finished, and was read so before."""
+    kept = _KNOWN.of(study)
+    latest: tuple[Reader, dict[int, ReadTrial]] | None = kept.get("latest")
+    if latest is None or latest[0] != reader:
+        latest = kept["latest"] = reader, {}
+    reader, known = latest
+    reads = []
+    for trial in trials:
+        one = known.get(trial.number)
+        if one is None or one.trial is not trial:
+            one = reader.read(trial)
+            if trial.state.is_finished():
+                known[trial.number] = one
+        reads.append(one)
+    return reads
 
 
 def source_of(

@@ -77,6 +77,14 @@ def reached(trial: FrozenTrial, sources: Sources) -> dict[int, tuple[int, float]
     return found
 
 
+def has_reached_any(trial: FrozenTrial, sources: Sources) -> bool:
+    """Whether a trial has reached any of the sources by its reports."""
+    before, _ = beginning_of(trial)
+    first = min((step for step in sources.steps if step > before), default=math.inf)
+    reports = trial.intermediate_values
+    return any(step >= first and not math.isnan(value) for step, value in reports.items())
+
+
 def ended_on(trial: FrozenTrial, sources: Sources, *, is_complete: bool) -> int:
     """Return the rung of a trial that ends: the last one it has reached, else the one meant.
 

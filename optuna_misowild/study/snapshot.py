@@ -1,4 +1,4 @@
-"""What a sampler knows of a study at one moment: read from the trials, never remembered."""
+"""What a sampler knows of a study at one moment, by its trials alone."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from optuna_misowild.study.costs import COST_ATTR
 from optuna_misowild.study.observe import History
 from optuna_misowild.study.observe import read
 from optuna_misowild.study.observe import source_of
-from optuna_misowild.study.readings import reached
+from optuna_misowild.study.readings import has_reached_any
 from optuna_misowild.study.source_parameter import FIRST
 from optuna_misowild.study.source_parameter import Sources
 from optuna_misowild.study.source_parameter import latest_distribution
@@ -183,7 +183,7 @@ class StudyView:
             trial
             for trial in imported_first(self.trials)
             if trial.state == TrialState.COMPLETE
-            or (rungs is not None and trial.state.is_finished() and reached(trial, rungs))
+            or (rungs is not None and trial.state.is_finished() and has_reached_any(trial, rungs))
         ]
         return {
             name: distribution
@@ -209,7 +209,7 @@ class StudyView:
     @cached_property
     def observations(self) -> Observations:
         """The observations over the space."""
-        return self._history.over(self.space, self.settings.budget)
+        return self._history.in_space(self.settings.budget)
 
     @cached_property
     def design_observations(self) -> Observations:
@@ -285,7 +285,7 @@ class StudyView:
     def queries(self, trials: list[FrozenTrial], *, by_slot: bool = False) -> Observations:
         """Return the queries of some trials; without locations if by their slots in the design."""
         history, budget = self._read(trials), self.settings.budget
-        return history.of_design(budget) if by_slot else history.over(self.space, budget)
+        return history.of_design(budget) if by_slot else history.in_space(budget)
 
     def _read(self, trials: list[FrozenTrial]) -> History:
         return read(

@@ -66,7 +66,7 @@ def observe(study: optuna.Study, **kwargs: Any) -> Observations:
     }
     budget, by_slot = arguments.pop("budget", None), arguments.pop("by_slot", False)
     trials = read(study, study.get_trials(deepcopy=False), **arguments)
-    return trials.of_design(budget) if by_slot else trials.over(arguments["space"], budget)
+    return trials.of_design(budget) if by_slot else trials.in_space(budget)
 
 
 def test_locations_sources_values_and_costs() -> None:
