@@ -2,7 +2,8 @@
 
 Nothing is simulated: training and choosing both count, each run may take the same seconds, and
 what has not ended by then is lost. Prints the table of quickstart_table.py, which says how to read
-it. The runs are to have the machine for themselves.
+it. "misowild-full" knows nothing of epochs, and "first-epoch" trains at random for one epoch until
+half of the time, and then the best of these to the end. Let nothing else run meanwhile.
 
     python examples/epochs_table.py [--seconds 60] [--seeds 3] [--file FILE] [--only NAME ...]
 
@@ -33,8 +34,8 @@ from threadpoolctl import threadpool_limits
 from optuna_misowild import MisoWildSampler
 
 
-PREFERRED = "misowild, full trainings"
-FIRST_EPOCH = "many for one epoch, the best to the end"
+PREFERRED = "misowild-full"
+FIRST_EPOCH = "first-epoch"
 
 
 def searcher(name: str, seed: int, seconds: float) -> Searcher:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+import csv
 import os
 from pathlib import Path
 import re
@@ -141,6 +142,20 @@ def test_the_table_of_the_quickstart_goes_on_where_it_was(tmp_path: Path) -> Non
         "| misowild | none | 0.2500 | 0.1500 | 0.1000, 0.2000 |  |",
         "| tpe | 0.3000 | 0.2500 | 0.1750 | 0.1500, 0.2000 | 1 of 2 |",
     ]
+
+
+def test_the_table_in_seconds_goes_on_where_it_was(tmp_path: Path) -> None:
+    known = tmp_path / "table.csv"
+    known.write_text("misowild,0,nan,0.3,0.1\n")
+    names = ("misowild", "misowild-full", "first-epoch")
+    arguments = ("--seconds", "1", "--seeds", "1", "--only", *names, "--file", str(known))
+    output = run("epochs_table.py", *arguments).splitlines()
+    assert output[-3] == "| misowild | none | 0.3000 | 0.1000 | 0.1000, 0.1000 |  |"
+    assert [line.split(" | ")[0] for line in output[-3:]] == [f"| {name}" for name in names]
+    losses = {name: values for name, _, *values in csv.reader(known.read_text().splitlines())}
+    assert losses.keys() == set(names)
+    # Until half of the time nothing is trained to the end.
+    assert losses["first-epoch"][:2] == ["nan", "nan"]
 
 
 def test_a_comparison_counts_values_of_the_preferred_source_only(
