@@ -199,6 +199,11 @@ def test_tasks_were_neither_developed_on_nor_kept_aside() -> None:
     aside = {"3945", "146212", "168329", "168330", "189354", "189909"}
     assert not set(tasks.LCBENCH) & (aside | set(tasks.DEVELOPED))
     assert len(tasks.LCBENCH) == 8
+    made = tasks.tasks(STAND_IN)
+    assert {f"developed-lcbench-{name}" for name in tasks.DEVELOPED} <= made.keys()
+    # Their results are not among those of the others.
+    families = {report.family(name) for name in made if "lcbench-" in name}
+    assert len(families) == 2
     assert len(tasks.XGBOOST) == 5
 
 

@@ -32,6 +32,7 @@ SHARES = (0.1, 0.25, 0.5, 0.75, 1.0)
 GOALS = (0.3, 0.1, 0.03)
 FAMILIES = {
     "lcbench-": "Learning curves (lcbench)",
+    "developed-": "Learning curves that ours was developed on (lcbench)",
     "rbv2_xgboost-": "Boosting on parts of the data (rbv2_xgboost)",
     "mfh": "Hartmann's functions with a fidelity (mf-prior-bench)",
     "physics-": "Physics: formulas and coarser ones (ours)",
