@@ -16,7 +16,6 @@ from optuna_misowild.study.attributes import row_of
 from optuna_misowild.study.continued import beginning_of
 from optuna_misowild.study.continued import stopped_trainings
 from optuna_misowild.study.continued import write_continued
-from optuna_misowild.study.costs import has_own_unit
 from optuna_misowild.study.readings import ended_on
 from optuna_misowild.study.steps import visited_cost
 
@@ -164,5 +163,5 @@ def _stopped_at(view: StudyView, trial: FrozenTrial) -> int:
 def _paid(view: StudyView, trial: FrozenTrial) -> float:
     """Return what a training has cost until it stopped, with what it has gone on from."""
     step = _stopped_at(view, trial)
-    is_timed = not has_own_unit(view.trials, view.cost_attr)
-    return beginning_of(trial)[1] + visited_cost(trial, step, is_timed=is_timed)
+    cost = visited_cost(trial, step, is_timed=not view.has_own_unit)
+    return beginning_of(trial)[1] + cost

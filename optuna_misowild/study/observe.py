@@ -26,7 +26,6 @@ from optuna_misowild.study import attributes
 from optuna_misowild.study.constraints import constraint_names
 from optuna_misowild.study.continued import beginning_of
 from optuna_misowild.study.costs import cost_of
-from optuna_misowild.study.costs import has_own_unit
 from optuna_misowild.study.memory import PerStudy
 from optuna_misowild.study.readings import Reading
 from optuna_misowild.study.readings import readings_of
@@ -93,9 +92,12 @@ class ReadTrial:
 
 @dataclass(frozen=True)
 class Reader:
-    """How trials are read; see :func:`read` for its attributes.
+    """How the trials of a study are read.
 
     Attributes:
+        sources: The sources of the study.
+        space: The search space without the source parameter.
+        cost_attr: The user attribute that holds the cost.
         has_own_unit: Whether costs are those that the objective sets, so that seconds are none.
     """
 
@@ -284,10 +286,8 @@ class History:
 def read(
     study: Study,
     trials: Sequence[FrozenTrial],
+    reader: Reader,
     *,
-    sources: Sources,
-    space: Mapping[str, BaseDistribution],
-    cost_attr: str,
     exclude: int | None = None,
     stale: Collection[int] = (),
 ) -> History:
@@ -295,14 +295,11 @@ def read(
 
     Args:
         study: The study, which gives the direction.
-        trials: Its trials.
-        sources: Its sources.
-        space: The search space without the source parameter.
-        cost_attr: The user attribute that holds the cost.
+        trials: Its trials, or some of them.
+        reader: How they are read.
         exclude: Number of the trial that asks, which is no observation.
         stale: Numbers of the trials whose worker is gone.
     """
-    reader = Reader(sources, space, cost_attr, has_own_unit(trials, cost_attr))
     asking = math.inf if exclude is None else exclude
     others = [
         trial
@@ -341,8 +338,8 @@ def read(
             dtype=float,
         ).reshape(len(entries), len(names)),
         ignored_constraints=ignored,
-        sources=sources,
-        space=space,
+        sources=reader.sources,
+        space=reader.space,
         spent=sum((one.cost for one in paid), 0.0),
         initial_spent=sum((one.cost for one in paid if one.row is not None), 0.0),
         n_undecided=sum(

@@ -16,7 +16,9 @@ from optuna_misowild.study.attributes import all_trials
 from optuna_misowild.study.attributes import imported_first
 from optuna_misowild.study.attributes import params_of
 from optuna_misowild.study.costs import COST_ATTR
+from optuna_misowild.study.costs import has_own_unit
 from optuna_misowild.study.observe import History
+from optuna_misowild.study.observe import Reader
 from optuna_misowild.study.observe import read
 from optuna_misowild.study.observe import source_of
 from optuna_misowild.study.readings import has_reached_any
@@ -226,6 +228,11 @@ class StudyView:
         """User attribute of a trial that holds its cost."""
         return self.settings.cost_attr
 
+    @cached_property
+    def has_own_unit(self) -> bool:
+        """Whether costs are those that the objective sets, so that seconds are none."""
+        return has_own_unit(self.trials, self.cost_attr)
+
     @property
     def spent(self) -> float:
         """What all trials together have cost."""
@@ -288,12 +295,5 @@ class StudyView:
         return history.of_design(budget) if by_slot else history.in_space(budget)
 
     def _read(self, trials: list[FrozenTrial]) -> History:
-        return read(
-            self.study,
-            trials,
-            sources=self.sources,
-            space=self.space,
-            cost_attr=self.settings.cost_attr,
-            exclude=self.asking,
-            stale=self.stale,
-        )
+        reader = Reader(self.sources, self.space, self.cost_attr, self.has_own_unit)
+        return read(self.study, trials, reader, exclude=self.asking, stale=self.stale)

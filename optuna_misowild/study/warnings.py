@@ -493,7 +493,7 @@ def what_remains(n: int, rest: float) -> str:
 
 def unit_of(view: StudyView) -> str:
     """Return in words what the costs of a study are measured in."""
-    if has_own_unit(view.trials, view.cost_attr):
+    if view.has_own_unit:
         return f"the unit of {view.cost_attr!r}, which the objective sets"
     return f"seconds, since the objective does not set {view.cost_attr!r}"
 

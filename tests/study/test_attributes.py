@@ -21,7 +21,9 @@ from optuna_misowild import MisoWildSampler
 from optuna_misowild import cumulated_cost
 from optuna_misowild.methods.base import Observations
 from optuna_misowild.study import attributes
+from optuna_misowild.study.costs import has_own_unit
 from optuna_misowild.study.costs import malformed_cost
+from optuna_misowild.study.observe import Reader
 from optuna_misowild.study.observe import read
 from optuna_misowild.study.source_parameter import sources_of
 
@@ -65,8 +67,11 @@ def observe(study: optuna.Study, **kwargs: Any) -> Observations:
         **kwargs,
     }
     budget, by_slot = arguments.pop("budget", None), arguments.pop("by_slot", False)
-    trials = read(study, study.get_trials(deepcopy=False), **arguments)
-    return trials.of_design(budget) if by_slot else trials.in_space(budget)
+    how = {name: arguments.pop(name) for name in ("sources", "space", "cost_attr")}
+    trials = study.get_trials(deepcopy=False)
+    reader = Reader(**how, has_own_unit=has_own_unit(trials, how["cost_attr"]))
+    history = read(study, trials, reader, **arguments)
+    return history.of_design(budget) if by_slot else history.in_space(budget)
 
 
 def test_locations_sources_values_and_costs() -> None:

@@ -20,7 +20,7 @@ ONE_SOURCE = sources_of("source", None, None, None)
 def observe(study: optuna.Study, high: float = 10.0, cost_attr: str = "cost") -> list[list[float]]:
     space = {"x": FloatDistribution(0.0, high)}
     trials = study.get_trials(deepcopy=False)
-    history = read(study, trials, sources=ONE_SOURCE, space=space, cost_attr=cost_attr)
+    history = read(study, trials, Reader(ONE_SOURCE, space, cost_attr, has_own_unit=True))
     seen = history.in_space(None)
     return [seen.X[:, 0].tolist(), seen.y.tolist(), seen.cost.tolist()]
 
