@@ -79,7 +79,7 @@ def test_minimum_is_attained_and_never_undercut(problem: Problem) -> None:
         for i in np.argsort(values)[:10]
     ]
     # With constraints, some climbs end at none of the feasible points.
-    best = min(r.fun for r in found if (g(low + r.x * width) <= 1e-6).all())
+    best = min(r.fun for r in found if (g(low + r.x * width) <= 1e-8).all())
     assert_allclose(best, problem.minimum, rtol=1e-7, atol=1e-7)
 
 
