@@ -185,11 +185,11 @@ def test_of_two_that_have_both_told_the_same_the_earlier_goes_first(
     for thread in threads:
         thread.join()
     earlier, later = (trial.number for trial in trials)
-    # The first ones of the default choose again once they know that there are cheap sources; the
-    # earlier one may know it from the beginning.
+    # The first ones of the default choose again once they know that there are cheap sources. When
+    # they do so is chance, and they may meet once more.
     again = method == "robust" and n_before == 0
-    assert looks[earlier] in {1, 1 + again}
-    assert looks[later] == 2 + again
+    assert looks[earlier] == 1 or (again and looks[earlier] > 1)
+    assert looks[later] == 2 or (again and looks[later] > 2)
     assert choose(trials[0]) != choose(trials[1])
 
 
