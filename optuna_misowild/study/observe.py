@@ -55,7 +55,7 @@ _LARGEST_VALUE = 1e100
 _SAME_CAUSE = 0.05
 
 
-# What finished trials say, by their numbers, and by whom they were read.
+# What finished trials say, by their numbers, and how they were read.
 _KNOWN = PerStudy()
 
 

@@ -167,11 +167,13 @@ def test_of_two_that_have_both_told_the_same_the_earlier_goes_first(
     monkeypatch.setattr(attributes, "_DECISION_SECONDS", 0.0)
     workers = two_workers(method, InMemoryStorage(), n_before)
     trials = [worker.ask() for worker in workers]
-    told, looks = threading.Barrier(2), Counter[int]()
+    told, have_looked = threading.Barrier(2), set[int]()
+    looks = Counter[tuple[int, int]]()  # by trial, and how many sources it knows of
 
     def look_when_both_have_told(view: Any, *args: Any, **kwargs: Any) -> bool:
-        looks[view.asking] += 1
-        if looks[view.asking] == 1:
+        looks[view.asking, len(view.sources)] += 1
+        if view.asking not in have_looked:
+            have_looked.add(view.asking)
             told.wait(30)
         return must_give_way(view, *args, **kwargs)
 
@@ -185,11 +187,15 @@ def test_of_two_that_have_both_told_the_same_the_earlier_goes_first(
     for thread in threads:
         thread.join()
     earlier, later = (trial.number for trial in trials)
-    # The first ones of the default choose again once they know that there are cheap sources. When
-    # they do so is chance, and they may meet once more.
+    n_known = len(SOURCES) if n_before else 1
+    assert looks.pop((earlier, n_known)) == 1
+    assert looks.pop((later, n_known)) == 2
+    # The first ones of the default choose again once they know that there are cheap sources; the
+    # earlier one may know it before it is through. Then they may meet once more.
     again = method == "robust" and n_before == 0
-    assert looks[earlier] == 1 or (again and looks[earlier] > 1)
-    assert looks[later] == 2 or (again and looks[later] > 2)
+    assert (1 <= looks[later, len(SOURCES)] <= 2) is again
+    assert looks[earlier, len(SOURCES)] <= 2 * again
+    assert looks.total() <= 3 * again
     assert choose(trials[0]) != choose(trials[1])
 
 
