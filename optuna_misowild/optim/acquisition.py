@@ -52,6 +52,13 @@ class Field:
     def __add__(self, other: Field) -> Field:
         return Field(self.value + other.value, self.gradient + other.gradient)
 
+    def __sub__(self, other: Field) -> Field:
+        return Field(self.value - other.value, self.gradient - other.gradient)
+
+    def plus(self, constant: float) -> Field:
+        """Return it with a constant added."""
+        return replace(self, value=self.value + constant)
+
     def excluded(self, where: NDArray[np.bool_]) -> Field:
         """Return the same with the value −inf at some places."""
         return replace(self, value=np.where(where, -np.inf, self.value))
@@ -283,21 +290,22 @@ def log_informativeness(
 
 def log_mixture(
     log_ei_joint: NDArray[np.float64],
-    log_w: NDArray[np.float64],
+    log_r: NDArray[np.float64],
     log_ei_single: NDArray[np.float64],
     *,
     log_odds: float,
 ) -> Differentiated:
-    """Return log{π·EI_J·w² + (1 − π)·EI_1}: two models, each with its share of the trust.
+    """Return log{π·EI_J·r² + (1 − π)·EI_1}: two models, each with its share of the trust.
 
     Args:
         log_ei_joint: log EI_J under the joint model of all sources.
-        log_w: log w_s, see :func:`log_informativeness`.
+        log_r: log r, with r = w_s/w_1: what a query of source s says about f_1, as a part of what
+            one of source 1 says; see :func:`log_informativeness`.
         log_ei_single: log EI_1 under the model of source 1 alone, in the same units as EI_J;
             −inf for the other sources, about which it says nothing.
         log_odds: log π/(1 − π); inf trusts the joint model alone.
     """
-    joint = log_ei_joint + 2.0 * log_w - np.logaddexp(0.0, -log_odds)
+    joint = log_ei_joint + 2.0 * log_r - np.logaddexp(0.0, -log_odds)
     single = log_ei_single - np.logaddexp(0.0, log_odds)
     value = np.logaddexp(joint, single)
     reference = np.where(value == -np.inf, 0.0, value)

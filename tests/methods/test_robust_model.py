@@ -94,7 +94,8 @@ def test_joint_model_loses_its_weight_where_it_predicts_badly() -> None:
     Z = rng.random((5, 2))
     acquisition = RobustAcquisition(alone, (0,))
     assert alone.single is not None
-    expected = log_ei(*alone.single.predict(Z), alone.best).value
+    mean, variance = alone.single.predict(Z)
+    expected = log_ei(mean, variance + alone.single.noise[0], alone.lowest).value
     np.testing.assert_allclose(acquisition.values(Z)[:, 0], expected)
     assert np.all(alone.acquisition(Z, 1) < -1e5)
 
@@ -106,21 +107,32 @@ def test_acquisition_by_hand() -> None:
     posterior = model.joint.posterior(x, range(3))
     assert model.single is not None
 
-    def ei(mean: Array, variance: Array, best: float) -> float:
-        sd = np.sqrt(variance[0])
+    def ei(mean: Array, variance: Array, noise: float, best: float) -> float:
+        sd = np.sqrt(variance[0] + noise)
         u = (best - mean[0]) / sd
         return float(sd * (norm.pdf(u) + u * norm.cdf(u)))
 
     pi = 1 / (1 + np.exp(-model.log_odds))
     alpha = (40 - observations.spent) / 35
+    lowest = observations.y[observations.source == 0].min()
+    best = min(lowest, model.incumbent)
+    noise = model.noise[0]
     assert model.alpha == pytest.approx(alpha)
-    for s in (0, 1):
-        w = posterior.covariance[0, s] ** 2 / (
-            posterior.variance[0] * (posterior.source_variance[0, s] + model.joint.noise[s])
+
+    def told(s: int) -> float:
+        covariance, f_1, f_s = (
+            posterior.covariance,
+            posterior.variance,
+            posterior.source_variance,
         )
-        utility = pi * ei(posterior.mean, posterior.variance, model.incumbent) * w**2
+        return float(covariance[0, s] ** 2 / (f_1[0] * (f_s[0, s] + model.noise[s])))
+
+    assert told(1) < told(0) < 1.0
+    for s in (0, 1):
+        utility = pi * ei(posterior.mean, posterior.variance, noise, best)
+        utility *= (told(s) / told(0)) ** 2
         if s == 0:
-            utility += (1 - pi) * ei(*model.single.predict(x), model.best)
+            utility += (1 - pi) * ei(*model.single.predict(x), model.single.noise[0], lowest)
         expected = np.log(utility) - alpha * np.log(model.cost.median(x, s)[0])
         assert model.acquisition(x, s)[0] == pytest.approx(expected)
 
@@ -148,12 +160,19 @@ def test_incumbent_is_the_lowest_mean_over_the_locations_of_all_sources() -> Non
     assert model.best == pytest.approx(observations.y[first].min(), abs=1e-4)
 
 
-def test_the_luck_of_a_noisy_value_is_nothing_to_improve_on() -> None:
+def test_a_value_has_to_beat_the_lowest_value_and_a_training_the_lowest_mean() -> None:
     x = np.linspace(0.0, 1.0, 30)
     y = 4.0 * (x - 0.4) ** 2 + 0.05 * (-1.0) ** np.arange(30)
     y[13] = -0.3
-    model = METHOD.fit(observe(x[:, None], [0] * 30, y), LINE)
+    model = replace(METHOD.fit(observe(x[:, None], [0] * 30, y), LINE), alpha=0.0)
     assert model.best == pytest.approx(0.0, abs=0.06)
+    assert model.lowest == -0.3
+
+    # Both models are the same one.
+    Z = np.array([[0.1], [0.41], [0.93]])
+    mean, variance = model.joint.predict(Z)
+    expected = log_ei(mean, variance + model.noise[0], -0.3).value
+    np.testing.assert_allclose(model.acquisition(Z, 0), expected)
 
 
 def test_what_is_predicted_is_in_raw_units() -> None:

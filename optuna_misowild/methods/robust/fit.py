@@ -282,6 +282,7 @@ class Fitting:
         joint = joint.condition(X[unvalued], source=source[unvalued])
         if single is not None:
             single = single.condition(X[unvalued[source[unvalued] == 0]])
+        verified = first[observations.feasible[first]]
         pending = pending_cost(observations, cost)
         model = RobustModel(
             joint=joint,
@@ -292,6 +293,7 @@ class Fitting:
             x_plus=X[ranked[0]] if len(mean) else np.full(domain.d, 0.5),
             ranked=X[ranked],
             best=np.inf,
+            lowest=float(observations.y[verified].min(initial=np.inf)),
             alpha=cooling_exponent(
                 observations.spent + pending, observations.initial_spent, observations.budget
             ),
@@ -305,5 +307,4 @@ class Fitting:
             feasibility=feasibility,
             is_seeking=is_seeking,
         )
-        verified = first[observations.feasible[first]]
         return replace(model, best=float(model.expected(X[verified]).min(initial=np.inf)))

@@ -47,6 +47,7 @@ class RobustModel:
             of f_1 first, shape (n, d).
         best: m_1, the lowest posterior mean of f_1, by both models, at a feasible evaluation of
             source 0: without noise its lowest value, as far as it is known. inf if there is none.
+        lowest: y⁺, the lowest value of a feasible evaluation of source 0; inf if there is none.
         alpha: α, the exponent of the costs.
         log_ratio_limit: Source s is excluded where log ĉ_s(x)/ĉ_1(x) exceeds this, shape (S,).
         limit: What the next query may cost.
@@ -63,6 +64,7 @@ class RobustModel:
     x_plus: NDArray[np.float64]
     ranked: NDArray[np.float64]
     best: float
+    lowest: float
     alpha: float
     log_ratio_limit: NDArray[np.float64]
     limit: SpendingLimit
@@ -161,10 +163,13 @@ class RobustModel:
 class RobustAcquisition(SourceAcquisition):
     """a(s, x) over some of the sources.
 
-    log{π·EI_J(x; μ⁺)·w_s(x)² + 1[s = 1]·(1 − π)·EI_1(x; m_1)} − α·log ĉ_s(x) + log P(s, x)
+    log{π·EI_J(x; min(μ⁺, y⁺))·[w_s(x)/w_1(x)]² + 1[s = 1]·(1 − π)·EI_1(x; y⁺)}
+    − α·log ĉ_s(x) + log P(s, x)
 
-    with both EI in units of y, and P the probability that the query succeeds where f_1 is
-    feasible, with caution. While no location is known to be feasible, the improvement is omitted.
+    with both EI in units of y, of a value with its noise, as y⁺ is one; and P the probability that
+    the query succeeds where f_1 is feasible, with caution. While no location is known to be
+    feasible, the improvement is omitted.
+
     If source 0 is among the sources, what cannot be paid is excluded. So are the others where they
     are hardly cheaper than it, or where too little would remain to query it afterwards.
     """
@@ -183,16 +188,14 @@ class RobustAcquisition(SourceAcquisition):
         covariance = Field(p.covariance, p.d_covariance)
         of_source = Field(p.source_variance, p.d_source_variance)
 
-        improvement = apply(log_ei, mean, variance, best=model.incumbent)
-        informativeness = apply(
-            log_informativeness,
-            covariance,
-            variance,
-            of_source,
-            noise=model.joint.noise[sources],
+        noise = model.joint.noise
+        improvement = apply(
+            log_ei, mean, variance.plus(noise[0]), best=min(model.incumbent, model.lowest)
         )
+        told = apply(log_informativeness, covariance, variance, of_source, noise=noise[sources])
+        by_first = apply(log_informativeness, variance, variance, variance, noise=noise[0])
         alone = self._improvement_alone(X, sources, gradient=gradient)
-        utility = apply(log_mixture, improvement, informativeness, alone, log_odds=model.log_odds)
+        utility = apply(log_mixture, improvement, told - by_first, alone, log_odds=model.log_odds)
         # The first column is of source 0.
         of_both = np.insert(sources, 0, 0, axis=1)
         log_costs, d_log_costs = model.cost.gp.means(X, of_both, gradient=gradient)
@@ -216,9 +219,11 @@ class RobustAcquisition(SourceAcquisition):
         field = Field(np.full(sources.shape, -np.inf), np.zeros((*sources.shape, d)))
         rows, columns = np.nonzero(sources == 0)
         if len(rows) and self.model.single is not None:
-            p = self.model.single.posterior(X[rows], gradient=gradient)
-            mean, variance = Field(p.mean, p.d_mean), Field(p.variance, p.d_variance)
-            of_first = apply(log_ei, mean, variance, best=self.model.best)
+            single = self.model.single
+            p = single.posterior(X[rows], gradient=gradient)
+            mean = Field(p.mean, p.d_mean)
+            variance = Field(p.variance, p.d_variance).plus(single.noise[0])
+            of_first = apply(log_ei, mean, variance, best=self.model.lowest)
             field.value[rows, columns] = of_first.value
             field.gradient[rows, columns] = of_first.gradient
         return field
