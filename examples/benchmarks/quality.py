@@ -32,6 +32,7 @@ import optuna
 from packaging.requirements import Requirement
 from tqdm import tqdm
 
+from examples.benchmarks import dimensions
 from examples.benchmarks.methods import METHODS
 from examples.benchmarks.methods import Method
 from examples.benchmarks.methods import Use
@@ -276,6 +277,14 @@ def main() -> None:
     parser.add_argument(
         "--yahpo-data", type=Path, metavar="FOLDER", help="a clone of yahpo_data: its problems too"
     )
+    parser.add_argument(
+        "--dimensions",
+        nargs="+",
+        type=int,
+        metavar="D",
+        default=(),
+        help="numbers of parameters, such as 50: problems of so many too",
+    )
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
     parser.add_argument("--seeds", type=int, default=10, help="run the seeds 0 … SEEDS - 1")
     parser.add_argument("--max-trials", type=int, default=200, help="per run")
@@ -284,6 +293,8 @@ def main() -> None:
     parser.add_argument("--report", action="store_true", help="report only, run nothing")
     args = parser.parse_args()
     known = dict(PROBLEMS) if args.yahpo_data is None else PROBLEMS | yahpo(args.yahpo_data)
+    for d in args.dimensions:
+        known |= dimensions.problems(d)
     unknown = [name for name in args.problems if name not in known]
     if unknown:
         parser.error(f"--problems: no {', '.join(unknown)}; there are {', '.join(known)}")
