@@ -338,6 +338,29 @@ def test_report_of_recorded_runs(tmp_path: Path) -> None:
     assert figure.data[0].y[-1] == pytest.approx(np.mean(ends))
 
 
+def test_ratios_are_of_the_medians_and_of_whatever_is_best_at_a_problem() -> None:
+    ends = {
+        ("forrester", "robust"): [0.1, 0.2, 0.9],
+        ("forrester", "gp"): [0.4, 0.4, 0.1],
+        ("forrester", "tpe"): [0.1, 0.1, 0.1],
+        ("branin", "robust"): [0.0, 0.0, 0.0],  # as good as LEAST
+        ("branin", "gp"): [1e-4, 1e-4, 0.5],
+        ("branin", "tpe"): [4e-4, 4e-4, 4e-4],
+        ("currin", "robust"): [0.5, 0.5, 0.5],  # without the others
+    }
+    rows = [
+        {"problem": p, "method": m, "seed": seed, "spent": 0.0, "recommended": end, "failure": ""}
+        for (p, m), of in ends.items()
+        for seed, end in enumerate(of)
+    ]
+    found = report.ratios(rows, PROBLEMS)
+    assert_allclose(found["gp"], 0.5**0.5)
+    assert_allclose(found["tpe"], 0.5**0.5)
+    assert_allclose(found["best"], 2.0**0.5)
+    assert "| `best` | 1.41 | 1.41 | 1.41 | 1.41 | 1.41 |" in report.ratio_table(found)
+    assert report.ratios(rows[-3:], PROBLEMS) == {}
+
+
 def test_interrupted_benchmark_goes_on_where_it_stopped(tmp_path: Path) -> None:
     path = tmp_path / "quality.csv"
     runs = [(FORRESTER, "random", 0), (FORRESTER, "random", 1)]

@@ -43,6 +43,8 @@ from examples.benchmarks.problem import Problem
 from examples.benchmarks.problems import PROBLEMS
 from examples.benchmarks.report import CURVE
 from examples.benchmarks.report import markdown
+from examples.benchmarks.report import ratio_table
+from examples.benchmarks.report import ratios
 from examples.benchmarks.report import summarise
 from examples.benchmarks.report import write_csv
 from examples.benchmarks.yahpo import problems as yahpo
@@ -323,6 +325,7 @@ def main() -> None:
     rows.sort(key=lambda row: list(METHODS).index(row["method"]))
     summaries = summarise(rows, known)
     print(markdown(summaries, known))
+    print(ratio_table(ratios(rows, known)))
     table = args.output.with_name(f"{args.output.stem}-summary.csv")
     write_csv(table, summaries)
     figures = {args.output.stem: regret_figure(rows, known)}

@@ -20,6 +20,9 @@ from examples.benchmarks.problem import Problem
 CURVE = tuple(k / 20 for k in range(1, 21))  # shares of the budget at which a user may stop
 CHECKPOINTS = (0.25, 0.5, 1.0)  # those in the tables
 
+RATIO_SHARES = (0.1, 0.25, 0.5, 0.75, 1.0)
+LEAST = 1e-4  # lower regrets are as good as this one, where ratios of regrets are taken
+
 # A method has reached another's result when it is this close: regrets, and differences of error.
 TOLERANCE, ERROR_TOLERANCE = 1e-3, 2e-3
 
@@ -158,6 +161,46 @@ def _polished(trials: Sequence[Row]) -> float:
     """Return which share of what a run has spent went to polishing."""
     cost = sum(float(row["cost"]) for row in trials if int(row["polishing"]))
     return cost / float(trials[-1]["spent"])
+
+
+def ratios(rows: Sequence[Row], problems: Mapping[str, Problem]) -> dict[str, np.ndarray]:
+    """Return the regret of ``robust`` as a part of that of each other method, at RATIO_SHARES.
+
+    A ratio is the geometric mean over the problems that all methods have run, of the ratios of the
+    medians over the seeds. ``best`` is whichever other method is best on a problem at a share.
+    """
+    medians: dict[str, list[np.ndarray]] = defaultdict(list)
+    runs = group(rows)
+    methods = list(dict.fromkeys(method for of in runs.values() for method in of))
+    for name, of in runs.items():
+        whole = {method: finished(of.get(method, {})) for method in methods}
+        if all(whole.values()):
+            for method, trials in whole.items():
+                by_seed = [regrets(t, problems[name].budget, RATIO_SHARES) for t in trials]
+                medians[method].append(np.maximum(np.median(by_seed, axis=0), LEAST))
+    if OURS not in medians or len(medians) == 1:
+        return {}
+    others = {method: np.array(medians[method]) for method in methods if method != OURS}
+    others["best"] = np.min(list(others.values()), axis=0)
+    ours = np.array(medians[OURS])
+    return {
+        method: np.exp(np.mean(np.log(ours / theirs), axis=0)) for method, theirs in others.items()
+    }
+
+
+def ratio_table(by_method: Mapping[str, np.ndarray]) -> str:
+    """Return what :func:`ratios` gives as a table; nothing if it is empty."""
+    if not by_method:
+        return ""
+    lines = [
+        f"\n### Regret of `{OURS}` as a part of that of others, geometric mean of the problems\n",
+        f"| at | {' | '.join(f'{share:g}' for share in RATIO_SHARES)} |",
+        "|---" + "|--:" * len(RATIO_SHARES) + "|",
+    ]
+    for method, values in by_method.items():
+        cells = " | ".join(f"{value:.2f}".removeprefix("0") for value in values)
+        lines.append(f"| `{method}` | {cells} |")
+    return "\n".join(lines)
 
 
 def write_csv(path: Path, summaries: Sequence[Summary]) -> None:
