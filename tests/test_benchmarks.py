@@ -343,7 +343,7 @@ def test_ratios_are_of_the_medians_and_of_whatever_is_best_at_a_problem() -> Non
         ("forrester", "robust"): [0.1, 0.2, 0.9],
         ("forrester", "gp"): [0.4, 0.4, 0.1],
         ("forrester", "tpe"): [0.1, 0.1, 0.1],
-        ("branin", "robust"): [0.0, 0.0, 0.0],  # as good as LEAST
+        ("branin", "robust"): [0.0, 0.0, 0.0],  # as good as the floor of 1e-4
         ("branin", "gp"): [1e-4, 1e-4, 0.5],
         ("branin", "tpe"): [4e-4, 4e-4, 4e-4],
         ("currin", "robust"): [0.5, 0.5, 0.5],  # without the others

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from examples.benchmarks.problem import Array
 from examples.benchmarks.problem import Problem
 
 
@@ -21,7 +22,6 @@ CURVE = tuple(k / 20 for k in range(1, 21))  # shares of the budget at which a u
 CHECKPOINTS = (0.25, 0.5, 1.0)  # those in the tables
 
 RATIO_SHARES = (0.1, 0.25, 0.5, 0.75, 1.0)
-LEAST = 1e-4  # lower regrets are as good as this one, where ratios of regrets are taken
 
 # A method has reached another's result when it is this close: regrets, and differences of error.
 TOLERANCE, ERROR_TOLERANCE = 1e-3, 2e-3
@@ -163,10 +163,15 @@ def _polished(trials: Sequence[Row]) -> float:
     return cost / float(trials[-1]["spent"])
 
 
+def geometric_mean(values: Array, floor: float = 1e-4) -> Array:
+    """Geometric mean over tasks (tasks, …), of values not below a floor: a logarithm has no 0."""
+    return np.exp(np.log(np.maximum(values, floor)).mean(axis=0))
+
+
 def ratios(rows: Sequence[Row], problems: Mapping[str, Problem]) -> dict[str, np.ndarray]:
     """Return the regret of ``robust`` as a part of that of each other method, at RATIO_SHARES.
 
-    A ratio is the geometric mean over the problems that all methods have run, of the ratios of the
+    A ratio is that of the geometric means, over the problems that all methods have run, of the
     medians over the seeds. ``best`` is whichever other method is best on a problem at a share.
     """
     medians: dict[str, list[np.ndarray]] = defaultdict(list)
@@ -177,15 +182,13 @@ def ratios(rows: Sequence[Row], problems: Mapping[str, Problem]) -> dict[str, np
         if all(whole.values()):
             for method, trials in whole.items():
                 by_seed = [regrets(t, problems[name].budget, RATIO_SHARES) for t in trials]
-                medians[method].append(np.maximum(np.median(by_seed, axis=0), LEAST))
+                medians[method].append(np.median(by_seed, axis=0))
     if OURS not in medians or len(medians) == 1:
         return {}
     others = {method: np.array(medians[method]) for method in methods if method != OURS}
     others["best"] = np.min(list(others.values()), axis=0)
-    ours = np.array(medians[OURS])
-    return {
-        method: np.exp(np.mean(np.log(ours / theirs), axis=0)) for method, theirs in others.items()
-    }
+    ours = geometric_mean(np.array(medians[OURS]))
+    return {method: ours / geometric_mean(theirs) for method, theirs in others.items()}
 
 
 def ratio_table(by_method: Mapping[str, np.ndarray]) -> str:

@@ -9,13 +9,13 @@ import matplotlib
 import numpy as np
 
 from examples.benchmarks.outside.ranks import Ranks
-from examples.benchmarks.outside.ranks import geometric_mean
 from examples.benchmarks.outside.ranks import on_all_tasks
 from examples.benchmarks.outside.ranks import rank
 from examples.benchmarks.outside.ranks import table
 from examples.benchmarks.outside.results import KEPT
 from examples.benchmarks.outside.results import Result
 from examples.benchmarks.outside.tools import TOOLS
+from examples.benchmarks.report import geometric_mean
 
 
 matplotlib.use("Agg")

@@ -87,11 +87,6 @@ def rank(results: Sequence[Result], tools: Sequence[str], share: float) -> Ranks
     return Ranks(tuple(tools[i] for i in order), mean[order], critical, p_value, n)
 
 
-def geometric_mean(values: Array, floor: float = 1e-4) -> Array:
-    """Geometric mean over tasks (tasks, …), of values not below a floor: a logarithm has no 0."""
-    return np.exp(np.log(np.maximum(values, floor)).mean(axis=0))
-
-
 def reached(
     results: Sequence[Result], share: float, goals: Sequence[float]
 ) -> Mapping[float, float]:

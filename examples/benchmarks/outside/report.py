@@ -14,7 +14,6 @@ from pathlib import Path
 
 import numpy as np
 
-from examples.benchmarks.outside.ranks import geometric_mean
 from examples.benchmarks.outside.ranks import on_all_tasks
 from examples.benchmarks.outside.ranks import rank
 from examples.benchmarks.outside.ranks import reached
@@ -24,6 +23,7 @@ from examples.benchmarks.outside.results import FOLDER
 from examples.benchmarks.outside.results import Result
 from examples.benchmarks.outside.results import read
 from examples.benchmarks.outside.tools import TOOLS
+from examples.benchmarks.report import geometric_mean
 
 
 README = Path(__file__).parent / "README.md"
