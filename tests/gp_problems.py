@@ -17,7 +17,12 @@ SIZES = (1.0, 0.4, 0.1, 0.03)
 
 
 def random_problem(
-    seed: int = 0, n: int = 30, d: int = 3, n_sources: int = 4, sizes: tuple[float, ...] = ()
+    seed: int = 0,
+    n: int = 30,
+    d: int = 3,
+    n_sources: int = 4,
+    own_part: bool = True,
+    sizes: tuple[float, ...] = (),
 ) -> tuple[Array, Array, Array, Hyperparameters, Array]:
     rng = np.random.default_rng(seed)
     X = rng.random((n, d))
@@ -28,7 +33,9 @@ def random_problem(
     source = rng.integers(n_sources, size=n)
     y = 40 + 7 * np.sin(5 * X).sum(axis=1) + rng.normal(size=n_sources)[source]
     tau, kappa, rho = rng.uniform(0.2, 1, (3, n_sources))
-    tau[0], kappa[0], rho[0] = 0, 1, 1
+    rho[0] = 1
+    if n_sources == 1 or not own_part:
+        tau[0], kappa[0] = 0, 1
     h = Hyperparameters(
         length_scale=rng.uniform(0.3, 0.9, d),
         amplitude=1.4,

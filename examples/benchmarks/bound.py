@@ -43,14 +43,15 @@ class Part:
     kernel_values: float = 0.0
 
 
-# What a call computes: floating point operations, and kernel values. Those of a discrepancy come
-# beside those of f_1, and link only observations of the same source.
+# What a call computes: floating point operations, and kernel values. Those of the part that a
+# source has by itself come beside those of what all share, and link only its own observations.
 Count = Callable[..., tuple[float, float]]
 
 
 def _own(model: MultiSourceGP) -> list[int]:
-    """Return the number of observations of each source that has a discrepancy."""
-    return [rows.stop - rows.start for rows in model._rows[1:]]
+    """Return the number of observations of each source, 0 if it has no part of its own."""
+    counts = [rows.stop - rows.start for rows in model._rows]
+    return [k if s >= model._first_part else 0 for s, k in enumerate(counts)]
 
 
 def of_factor(model: MultiSourceGP) -> tuple[float, float]:
@@ -67,18 +68,19 @@ def of_inverse_factor(model: MultiSourceGP) -> tuple[float, float]:
 def of_posterior(
     model: MultiSourceGP, X: np.ndarray, sources: Any = (), *, gradient: bool = False
 ) -> tuple[float, float]:
-    """One triangular product for f_1, n² for each row of X, and one for each discrepancy.
+    """One triangular product for f_1, n² for each row of X, and one for each part.
 
     With gradients, another triangular product for each row of both.
     """
     n, m = len(model.X), len(X)
     sources = model._sources_at(X, sources)
     flops, values, rows = float(m * n**2), float(m * n), m
-    for s, (k, of) in enumerate(zip(_own(model), model._rows[1:], strict=True), 1):
+    for s, (k, of) in enumerate(zip(_own(model), model._rows, strict=True)):
         asked = np.count_nonzero(sources == s)
-        flops += asked * 2.0 * k * (n - of.start)
-        values += asked * k
-        rows += asked
+        # The part of f_1 is taken off once, for all of the others.
+        flops += (asked if s else m * bool(sources.any())) * 2.0 * k * (n - of.start)
+        values += (asked if s else m) * k
+        rows += asked if s else 0
     return flops + gradient * rows * n**2, values
 
 
@@ -88,7 +90,7 @@ def of_means(
     """Products with one vector, and as many as there are parameters more for the gradients."""
     m = len(X)
     sources = model._sources_at(X, sources)
-    asked = [np.count_nonzero(sources == s) * k for s, k in enumerate(_own(model), 1)]
+    asked = [np.count_nonzero(sources == s) * k for s, k in enumerate(_own(model))]
     values = m * len(model.X) + sum(asked)
     return 2.0 * values * (1 + gradient * X.shape[1]), values
 

@@ -166,6 +166,7 @@ def fit_gp(
     warm_start: Hyperparameters | None = None,
     n_iterations: int = N_ITERATIONS,
     max_points: int = 300,
+    own_part: bool = False,
     sizes: tuple[float, ...] = (),
 ) -> MultiSourceGP:
     """Fit the model: the likeliest hyperparameters, by L-BFGS-B with the analytic gradient.
@@ -184,6 +185,7 @@ def fit_gp(
         n_iterations: Of L-BFGS-B, from each start.
         max_points: With more values than that, hyperparameters are fitted to so many of them
             (see :func:`subset`).
+        own_part: Whether source 0 has a part of its own.
         sizes: Of each source, relative to the preferred one, shape (S,), if they share one
             discrepancy.
 
@@ -198,9 +200,11 @@ def fit_gp(
     known_mean = None if isinstance(settings.mean, str) else settings.mean
     targets, mean, scale = standardise(y - offsets[source], settings.min_scale, known_mean)
     n_sources = len(offsets)
-    hyperparameters = (
-        Hyperparameters.start(d, n_sources, sizes=sizes) if warm_start is None else warm_start
-    )
+    if warm_start is None:
+        groups = starts(d, n_sources, own_part=own_part, sizes=sizes)
+        hyperparameters = Hyperparameters.start(d, n_sources, own_part=own_part, sizes=sizes)
+    else:
+        groups, hyperparameters = [[warm_start]], warm_start
     if targets.any():
         rows = subset(source, targets, max_points)
         density = Density(
@@ -213,20 +217,8 @@ def fit_gp(
             ard=settings.ard,
             prior=settings.prior,
             free_mean=settings.mean == "gls",
+            own_part=own_part,
             sizes=sizes,
-        )
-        groups = (
-            [[warm_start]]
-            if warm_start is not None
-            else [
-                [
-                    Hyperparameters.start(
-                        d, n_sources, length_scale=length_scale, noise=noise, sizes=sizes
-                    )
-                    for length_scale, noise in group
-                ]
-                for group in STARTS
-            ]
         )
         found = likeliest(density, groups, n_sources=n_sources, n_iterations=n_iterations)
         if found is not None:
@@ -256,6 +248,28 @@ def fit_gp(
     if settings.mean == "gls" and n:
         model = replace(model, mean=model.likeliest_mean())
     return model
+
+
+def starts(
+    d: int, n_sources: int, *, own_part: bool, sizes: tuple[float, ...]
+) -> list[list[Hyperparameters]]:
+    """Return hyperparameters from which to search, in groups.
+
+    If source 0 has a part of its own, a last group begins with hardly any: as what the sources
+    differ by may be due to either, there are modes where it is small.
+    """
+    groups = [
+        [
+            Hyperparameters.start(
+                d, n_sources, length_scale=length, noise=noise, own_part=own_part, sizes=sizes
+            )
+            for length, noise in group
+        ]
+        for group in STARTS
+    ]
+    if own_part:
+        groups.append([start.without_own_part() for start in groups[-1]])
+    return groups
 
 
 def subset(
@@ -299,8 +313,8 @@ def likeliest(
 ) -> Hyperparameters | None:
     """Return the best hyperparameters found; None if none was, since nothing is finite.
 
-    A climb from the best start of each group, until one ends at the least noise: others hardly
-    ever do better then.
+    A climb from the best start of each group. Where source 0 has no part of its own, until one
+    ends at the least noise: others hardly ever do better then.
 
     Args:
         density: What is minimised.
@@ -311,7 +325,7 @@ def likeliest(
     from scipy.optimize import minimize
 
     p, sizes = density.n_scales, density.sizes
-    limits = bounds(p, n_sources, sizes)
+    limits = bounds(p, n_sources, own_part=density.own_part, sizes=sizes)
     value, theta = np.inf, np.empty(0)
     for group in groups:
         starts = [np.clip(start.to_vector(p), *limits.T) for start in group]
@@ -325,7 +339,8 @@ def likeliest(
         )
         if end.fun < value:
             value, theta = float(end.fun), end.x
-            if Hyperparameters.from_vector(theta, p, sizes).noise.max() < 10.0 * NOISE_BOUNDS[0]:
+            found = Hyperparameters.from_vector(theta, p, sizes)
+            if not density.own_part and found.noise.max() < 10.0 * NOISE_BOUNDS[0]:
                 break
     if not np.isfinite(value):
         return None

@@ -6,6 +6,7 @@ What each of them does is said in :mod:`optuna_misowild.gp.likelihood`.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,16 +28,13 @@ TAU_BOUNDS = (1e-6, 1e2)
 KAPPA_BOUNDS = (5e-2, 2e1)
 DECAY_BOUNDS = (5e-2, 5.0)
 
-# ρ, τ and κ of source 0.
-_OF_FIRST = np.ones(1), np.zeros(1), np.ones(1)
-
 
 @dataclass(frozen=True, kw_only=True)
 class Hyperparameters:
     """The hyperparameters, in standardised units.
 
-    The entries for source 0 of ``rho``, ``tau`` and ``kappa`` are 1, 0 and 1: it has no
-    discrepancy from itself.
+    ρ_1 is 1. Where source 0 has no part of its own, as a single source never has, its entries of
+    ``tau`` and ``kappa`` are 0 and 1.
 
     Attributes:
         length_scale: ℓ, shape (d,); all alike in an isotropic model.
@@ -62,6 +60,16 @@ class Hyperparameters:
         if self.offset is None:
             object.__setattr__(self, "offset", np.minimum(np.arange(len(self.noise)), 1.0))
 
+    @property
+    def has_own_part(self) -> bool:
+        """Whether source 0 has a part of its own, δ_1."""
+        return bool(self.tau[0] > 0.0)
+
+    def without_own_part(self) -> Hyperparameters:
+        """Return the same with the least δ_1 there may be."""
+        is_first = np.arange(len(self.tau)) == 0
+        return replace(self, tau=np.where(is_first, TAU_BOUNDS[0], self.tau))
+
     @classmethod
     def start(
         cls,
@@ -70,24 +78,25 @@ class Hyperparameters:
         *,
         length_scale: float = 0.5,
         noise: float = 1e-3,
+        own_part: bool = False,
         sizes: tuple[float, ...] = (),
     ) -> Hyperparameters:
         """Return values from which to search; by default what serves without any data.
 
-        With ``sizes``, those of a shared discrepancy.
+        With ``own_part``, source 0 has one; with ``sizes``, the discrepancy is shared.
         """
         if sizes:
             theta = np.log([length_scale] * d + [1.0] + [noise] * n_sources + [1.0, 0.3, 0.3, 1.0])
             return cls.from_vector(theta, d, sizes)
-        tau = np.full(n_sources, 0.3)
-        tau[0] = 0.0
+        tau, kappa = np.full(n_sources, 0.3), np.ones(n_sources)
+        tau[0], kappa[0] = (0.3, 0.3) if own_part else (0.0, 1.0)
         return cls(
             length_scale=np.full(d, length_scale),
             amplitude=1.0,
             noise=np.full(n_sources, noise),
             rho=np.ones(n_sources),
             tau=tau,
-            kappa=np.ones(n_sources),
+            kappa=kappa,
         )
 
     @classmethod
@@ -117,14 +126,16 @@ class Hyperparameters:
                 decay=float(decay),
                 offset=offset * e * e,
             )
-        n_sources = (len(theta) - n_scales + 2) // 4
+        # With a part of source 0's own there are 4S besides the length scales, else 4S − 2.
+        n_sources, n_more = divmod(len(theta) - n_scales + 2, 4)
+        own_part = n_more == 2
         positive = np.exp(theta)
         end = n_scales + 1 + n_sources
-        rho, tau, kappa = _OF_FIRST
+        rho, tau, kappa = np.ones(n_sources), np.zeros(n_sources), np.ones(n_sources)
         if n_sources > 1:
-            rho = np.concatenate([rho, theta[end : end + n_sources - 1]])
-            others = positive[end + n_sources - 1 :].reshape(2, n_sources - 1)
-            tau, kappa = np.concatenate([tau, others[0]]), np.concatenate([kappa, others[1]])
+            first = 0 if own_part else 1
+            rho[1:] = theta[end : end + n_sources - 1]
+            tau[first:], kappa[first:] = positive[end + n_sources - 1 :].reshape(2, -1)
         return cls(
             length_scale=positive[:n_scales],
             amplitude=float(positive[n_scales]),
@@ -137,8 +148,9 @@ class Hyperparameters:
     def to_vector(self, n_scales: int) -> NDArray[np.float64]:
         """Return (log ℓ_1 … log ℓ_p, log σ², log λ_s², ρ_s, log τ_s, log κ_s).
 
-        ρ, τ and κ without their entries for source 0: shape (p + 1 + S + 3(S − 1),). Of a shared
-        discrepancy (…, log λ_s², log a, log β², log τ, log κ), shape (p + 1 + S + 4,).
+        ρ without its entry for source 0, shape (p + 4S,); τ and κ neither, if source 0 has no
+        part of its own, shape (p + 4S − 2,). Of a shared discrepancy
+        (…, log λ_s², log a, log β², log τ, log κ), shape (p + 1 + S + 4,).
 
         Args:
             n_scales: p, either d, or 1 for an isotropic model: then the mean of the log ℓ_i.
@@ -151,14 +163,15 @@ class Hyperparameters:
             return np.concatenate(
                 [log_length_scale, [np.log(self.amplitude)], np.log(self.noise), np.log(of_all)]
             )
+        first = 0 if self.has_own_part else 1
         return np.concatenate(
             [
                 log_length_scale,
                 [np.log(self.amplitude)],
                 np.log(self.noise),
                 self.rho[1:],
-                np.log(self.tau[1:]),
-                np.log(self.kappa[1:]),
+                np.log(self.tau[first:]),
+                np.log(self.kappa[first:]),
             ]
         )
 
@@ -182,7 +195,9 @@ def fading(
     return top / bottom, (d_top * bottom - top * d_bottom) / bottom**2
 
 
-def bounds(n_scales: int, n_sources: int, sizes: tuple[float, ...] = ()) -> NDArray[np.float64]:
+def bounds(
+    n_scales: int, n_sources: int, *, own_part: bool = False, sizes: tuple[float, ...] = ()
+) -> NDArray[np.float64]:
     """Return the lower and upper limits of the hyperparameter vector, shape (p, 2)."""
     if sizes:
         return np.log(
@@ -191,12 +206,12 @@ def bounds(n_scales: int, n_sources: int, sizes: tuple[float, ...] = ()) -> NDAr
             + [NOISE_BOUNDS] * n_sources
             + [DECAY_BOUNDS, TAU_BOUNDS, TAU_BOUNDS, KAPPA_BOUNDS]
         )
-    others = n_sources - 1
+    n_parts = n_sources if own_part else n_sources - 1
     return np.array(
         [np.log(LENGTH_SCALE_BOUNDS)] * n_scales
         + [np.log(AMPLITUDE_BOUNDS)]
         + [np.log(NOISE_BOUNDS)] * n_sources
-        + [np.array(RHO_BOUNDS)] * others
-        + [np.log(TAU_BOUNDS)] * others
-        + [np.log(KAPPA_BOUNDS)] * others
+        + [np.array(RHO_BOUNDS)] * (n_sources - 1)
+        + [np.log(TAU_BOUNDS)] * n_parts
+        + [np.log(KAPPA_BOUNDS)] * n_parts
     )

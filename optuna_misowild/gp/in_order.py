@@ -34,6 +34,9 @@ _EVIDENCE = 5.0
 # L-BFGS-B iterations of a search, from each start; more of them where hyperparameters then stay.
 _N_ITERATIONS = 25
 _N_SETTLING = 35
+# So many times as many if f_1 has a part of its own, as that and g trade slowly: on studies of 17
+# problems 50 have come within 1 of the highest log density known in 113 of 114 cases, 25 in 65.
+_FOR_OWN_PART = 2
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,7 @@ class Quantity:
     many: int
 
 
-OBJECTIVE = Quantity(FitSettings(prior=Prior(ordered_noise=True), max_data=MAX_DATA), many=128)
+OBJECTIVE = Quantity(FitSettings(prior=Prior(), max_data=MAX_DATA), many=128)
 
 
 def fit_in_order(
@@ -83,7 +86,8 @@ def fit_in_order(
         categorical: Shape (d,).
         quantity: What ``y`` is.
         sizes: Of each source, relative to the preferred one, shape (S,), if they have one. Then
-            they share one discrepancy where that is clearly likelier.
+            three or more share one discrepancy where that is clearly likelier. Else source 0 has
+            a part of its own.
     """
 
     def part(n: int) -> tuple[NDArray[np.float64], NDArray[np.int_], NDArray[np.float64]]:
@@ -102,7 +106,7 @@ def fit_in_order(
             categorical,
             quantity,
             _N_SETTLING if is_settled else _N_ITERATIONS,
-            sizes if n_sources > 2 else (),
+            sizes,
         )
     )
     if n_checkpoint == n:
@@ -121,6 +125,7 @@ def fit_in_order(
         settings=quantity.settings,
         warm_start=start.hyperparameters,
         n_iterations=_N_ITERATIONS,
+        own_part=start.hyperparameters.has_own_part,
         sizes=sizes if is_shared else (),
     )
 
@@ -138,7 +143,7 @@ def _fit_from_defaults(
     n_iterations: int,
     sizes: tuple[float, ...],
 ) -> MultiSourceGP:
-    def fit(sizes: tuple[float, ...]) -> MultiSourceGP:
+    def fit(sizes: tuple[float, ...] = (), *, own_part: bool = False) -> MultiSourceGP:
         return fit_gp(
             X,
             y,
@@ -146,16 +151,18 @@ def _fit_from_defaults(
             offsets=_offsets(X, source, y, n_sources, n_initial, is_shared=bool(sizes)),
             categorical=categorical,
             settings=quantity.settings,
-            n_iterations=n_iterations,
+            n_iterations=n_iterations * (_FOR_OWN_PART if own_part else 1),
+            own_part=own_part,
             sizes=sizes,
         )
 
-    own = fit(())
-    if not sizes:
-        return own
+    # Where sources differ in a size, a part of source 0's own has not been seen to help.
+    each = fit(own_part=n_sources > 1 and not sizes)
+    if not sizes or n_sources < 3:  # Two have nothing to share.
+        return each
     shared = fit(sizes)
-    gain = shared.log_marginal_likelihood() - own.log_marginal_likelihood()
-    return shared if gain > _EVIDENCE else own
+    gain = shared.log_marginal_likelihood() - each.log_marginal_likelihood()
+    return shared if gain > _EVIDENCE else each
 
 
 def _offsets(

@@ -3,10 +3,11 @@
 Everything here is in standardised units: values minus the offset of their source, then scaled to
 mean 0 and standard deviation 1. The covariance of two observations i, j of sources s, t is
 
-    ρ_s ρ_t σ² k(x_i, x_j; ℓ) + 1[s = t > 1] (τ_s k(x_i, x_j; κ_s ℓ) + 1) + 1[i = j] λ_s²,
+    ρ_s ρ_t σ² k(x_i, x_j; ℓ) + 1[s = t] (τ_s k(x_i, x_j; κ_s ℓ) + 1[s > 1]) + 1[i = j] λ_s²,
 
 with k a Matérn kernel and ρ_1 = 1. The constant 1 is the variance of the offset that the
-observed mean difference of the sources may be wrong by. Of one source,
+observed mean difference of the sources may be wrong by. Source 0 may have no part of its own: then
+τ_1 = 0. Of one source,
 
     σ² k(x_i, x_j; ℓ) + 1[i = j] λ²
 
@@ -57,6 +58,7 @@ class Density:
         ard: bool,
         prior: Prior | None,
         free_mean: bool = False,
+        own_part: bool = False,
         sizes: tuple[float, ...] = (),
     ) -> None:
         """Prepare what does not depend on the hyperparameters.
@@ -72,6 +74,7 @@ class Density:
             prior: The prior; None for the likelihood alone.
             free_mean: Whether the mean is the likeliest one, by generalised least squares,
                 instead of 0.
+            own_part: Whether source 0 has a part of its own, δ_1.
             sizes: Of each source, relative to the preferred one, shape (S,), if they share one
                 discrepancy.
         """
@@ -82,21 +85,21 @@ class Density:
         self._n_sources = n_sources
         self._targets = targets
         self._free_mean = free_mean
+        self.own_part = own_part
         self.sizes = sizes
 
         i, j = np.tril_indices(n, -1)
         s, t = np.minimum(source[i], source[j]), np.maximum(source[i], source[j])
         if n_sources > 1:
             # Blocks across sources come first, then those within source 0, 1, ...
-            order = np.lexsort((t, s, s > 0 if sizes else s == t))
+            order = np.lexsort((t, s, self._share_part(s, t)))
             i, j, s, t = i[order], j[order], s[order], t[order]
         starts = np.flatnonzero(np.diff(s * n_sources + t, prepend=-1))
         self._block_starts = starts
         self._block_sizes = np.diff(starts, append=len(i))
         self._block_sources = s[starts], t[starts]
-        # Those with a discrepancy are the last ones.
-        is_other = s == 0 if sizes else (s != t) | (s == 0)
-        self._within = slice(np.count_nonzero(is_other), None)
+        # Those with a part of their own are the last ones.
+        self._within = slice(np.count_nonzero(~self._share_part(s, t)), None)
         self._within_source = s[self._within]
 
         differences = (X[i] - X[j]).T
@@ -157,7 +160,7 @@ class Density:
             kappa2 = np.square(h.kappa)[u]
             k_delta, dk_delta = matern(r2[within] / kappa2, self._nu)
             k_delta *= h.tau[u]
-            pairs[within] += k_delta + 1.0
+            pairs[within] += k_delta + h.offset[u]
 
         self._flat[self._pair_index] = pairs
         self._flat[self._diagonal_index] = prior_variance[self._source]
@@ -213,10 +216,16 @@ class Density:
             d_kappa = -2.0 * np.bincount(u, weight * r2[within], self._n_sources)
             dk *= rho_rho
             dk[within] += weight
-            parts += [d_rho[1:], d_tau[1:], d_kappa[1:]]
+            first = 0 if self.own_part else 1
+            parts += [d_rho[1:], d_tau[first:], d_kappa[first:]]
         d_length_scale = -2.0 * inverse_l2 * (self._d2 @ dk)
         gradient += np.concatenate([d_length_scale, [d_amplitude], *parts])
         return value, gradient
+
+    def _share_part(self, s: NDArray[np.int_], t: NDArray[np.int_]) -> NDArray[np.bool_]:
+        """Whether the δ of sources s ≤ t are correlated."""
+        is_other: NDArray[np.bool_] = s > 0
+        return is_other if self.sizes else (s == t) & (is_other | self.own_part)
 
     def _solve(self, factor: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return K⁻¹(y − m), m being 0 or the likeliest mean 1ᵀK⁻¹y / 1ᵀK⁻¹1.

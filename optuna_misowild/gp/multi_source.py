@@ -1,13 +1,14 @@
 """The Gaussian process: one model of one source or of several, with a modelled discrepancy.
 
-Source s > 1 is a scaled copy of the preferred source plus a discrepancy of its own,
+Each source is a scaled copy of what they have in common plus a part of its own,
 
-    f_s(x) = ρ_s f_1(x) + δ_s(x),    ρ_1 = 1, δ_1 = 0,
+    f_s(x) = ρ_s g(x) + δ_s(x),    ρ_1 = 1
 
 (Kennedy and O'Hagan, 2000, without the hierarchy), so that every observation of every source
-informs f_1 as much as it should. Sources that differ in a size only may share one discrepancy. Of
-one source it is the usual Gaussian process, eq:gpfit of the paper. The covariance is written out
-in :mod:`optuna_misowild.gp.likelihood`.
+informs f_1 as much as it should. The preferred source may have such a part too: what it shows on
+a small scale, an approximation may smooth away. Sources that differ in a size only may share one
+discrepancy from it. Of one source it is the usual Gaussian process, eq:gpfit of the paper. The
+covariance is written out in :mod:`optuna_misowild.gp.likelihood`.
 """
 
 from __future__ import annotations
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
     # A source or several, rows and columns where they are in an array (m, k), and rows of data.
     Indices: TypeAlias = NDArray[np.int_]
     Place: TypeAlias = tuple[int | Indices, slice | Indices, int | Indices, slice]
+    # The same, and Cov[δ_s(x), y] with its derivative by r².
+    Part: TypeAlias = tuple[int | Indices, slice | Indices, int | Indices, slice, Array, Array]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -84,8 +87,14 @@ class MultiSourceGP:
 
     @property
     def amplitude(self) -> float:
-        """σ², in the units of y²."""
+        """σ², the variance of g in the units of y²."""
         return self.hyperparameters.amplitude * self.scale**2
+
+    @property
+    def prior_variance(self) -> float:
+        """Var[f_1(x)] = σ² + τ_1 without any data, in the units of y²."""
+        h = self.hyperparameters
+        return float((h.amplitude + h.tau[0]) * self.scale**2)
 
     @property
     def noise(self) -> Array:
@@ -123,7 +132,7 @@ class MultiSourceGP:
 
     @cached_property
     def _rows(self) -> tuple[slice, ...]:
-        """The slice of the ordered data that is of source s."""
+        """The slices of the ordered data that are of each source."""
         edges = np.searchsorted(self._source, np.arange(self.n_sources + 1))
         return tuple(slice(a, b) for a, b in zip(edges, edges[1:], strict=False))
 
@@ -143,7 +152,7 @@ class MultiSourceGP:
         r2 = self._squared_distance(self._X)
         K = self._shared_covariance(r2)[0]
         K *= self._rho_rows[:, None]
-        for s in range(1, self.n_sources):
+        for s in range(self._first_part, self.n_sources):
             rows = self._own_rows(s)
             block = self._rows[s], rows
             K[block] += self._own_covariance(r2[block], s, rows)[0]
@@ -165,7 +174,7 @@ class MultiSourceGP:
     def posterior(self, X: Array, sources: ArrayLike = (), *, gradient: bool = False) -> Posterior:
         """Return the posterior of f_1 and of some sources at X.
 
-        One triangular product for f_1, m·n² flops, and one for each source that involves only
+        One triangular product for f_1, m·n² flops, and one for each part δ_s that involves only
         the rows below its own; together about m·2n². With gradients, another one of all of
         these, n² for each row.
 
@@ -176,57 +185,63 @@ class MultiSourceGP:
             gradient: Whether gradients are wanted.
         """
         h, q = self.hyperparameters, self.scale**2
-        m, sources = len(X), self._sources_at(X, sources)
-        d = X.shape[1] if gradient else 0
+        sources = self._sources_at(X, sources)
+        rho = h.rho[sources]
         r2 = self._squared_distance(X)
-        C, dC = self._shared_covariance(r2, gradient)
+        G, dG = self._shared_covariance(r2, gradient)
+        C, dC = self._covariance_of_first(r2, G, dG, gradient)
         parts = [
             (s, i, j, rows, *self._own_covariance(r2[i, rows], s, rows, gradient))
             for s, i, j, rows in self._places(sources, gradient)
         ]
         if gradient:
             # All at once, since what takes time is reading the matrix.
-            U, *halves = self._times_inverse_factor(
-                [C] + [B for *_, B, _ in parts], transposed=True
-            )
+            covariances = [rho[i, j, None] * G[i] + B for _, i, j, _, B, _ in parts]
+            U, *halves = self._times_inverse_factor([C, *covariances], transposed=True)
             W, *solved = self._times_inverse_factor([U, *halves], transposed=False)
         else:
             (U,) = self._times_inverse_factor([C], transposed=True)
-            # B L⁻ᵀ is 0 before the rows that B is of.
-            halves = [B @ self._inverse_factor[r.start :, r].T for *_, r, B, _ in parts]
+            halves = self._halves_of_others(U, C, G, parts)
 
-        variance = h.amplitude - np.einsum("ij,ij->i", U, U)
-        delta_mean, delta_variance, delta_covariance = np.zeros((3, *sources.shape))
+        def of_first(value: Array) -> Array:
+            return value[:, None].repeat(sources.shape[1], axis=1)
+
+        mean, of_shared = C @ self._weights, G @ self._weights
+        variance = h.amplitude + h.tau[0] - np.einsum("ij,ij->i", U, U)
+        source_mean, source_variance, covariance = map(of_first, (mean, variance, variance))
         for (s, i, j, rows, B, _), V in zip(parts, halves, strict=True):
-            delta_mean[i, j] = B @ self._weights[rows]
-            of_prior = h.tau[s] + h.offset[s]
-            delta_variance[i, j] = of_prior - np.einsum("ij,ij->i", V, V)
-            delta_covariance[i, j] = -np.einsum("ij,ij->i", U[i, rows.start :], V)
+            source_mean[i, j] = rho[i, j] * of_shared[i] + B @ self._weights[rows]
+            of_prior = h.rho[s] ** 2 * h.amplitude + h.tau[s] + h.offset[s]
+            source_variance[i, j] = of_prior - np.einsum("ij,ij->i", V, V)
+            covariance[i, j] = h.rho[s] * h.amplitude - np.einsum("ij,ij->i", U[i], V)
 
-        d_mean, d_variance = np.empty((2, m, d))
-        d_delta_mean, d_delta_variance, d_delta_covariance = np.zeros((3, *sources.shape, d))
+        d_mean, d_variance = np.empty((2, len(X), X.shape[1] if gradient else 0))
         if gradient:
             slopes = self._slope(np.stack([dC * self._weights, dC * W]), X)
             d_mean, d_variance = slopes[0], -2.0 * slopes[1]
-            for (_, i, j, _, _, dB), WB in zip(parts, solved, strict=True):
-                products = dB * self._weights, dB * WB, dC[i] * WB + dB * W[i]
+        d_source_mean, d_source_variance, d_covariance = map(
+            of_first, (d_mean, d_variance, d_variance)
+        )
+        if gradient:
+            for (_, i, j, _, _, dB), WV in zip(parts, solved, strict=True):
+                dA = rho[i, j, None] * dG[i] + dB
+                products = dA * self._weights, dA * WV, dC[i] * WV + dA * W[i]
                 slopes = self._slope(np.stack(products), X[i])
-                d_delta_mean[i, j] = slopes[0]
-                d_delta_variance[i, j] = -2.0 * slopes[1]
-                d_delta_covariance[i, j] = -slopes[2]
-        rho = h.rho[sources]
+                d_source_mean[i, j] = slopes[0]
+                d_source_variance[i, j] = -2.0 * slopes[1]
+                d_covariance[i, j] = -slopes[2]
         return Posterior(
-            mean=self.mean + self.scale * (C @ self._weights),
+            mean=self.mean + self.scale * mean,
             variance=q * np.maximum(variance, 0.0),
-            delta_mean=self.offsets[sources] + (1.0 - rho) * self.mean + self.scale * delta_mean,
-            delta_variance=q * np.maximum(delta_variance, 0.0),
-            delta_covariance=q * delta_covariance,
+            source_mean=self.offsets[sources] + self.mean + self.scale * source_mean,
+            source_variance=q * np.maximum(source_variance, 0.0),
+            covariance=q * covariance,
             rho=rho,
             d_mean=self.scale * d_mean,
             d_variance=q * d_variance,
-            d_delta_mean=self.scale * d_delta_mean,
-            d_delta_variance=q * d_delta_variance,
-            d_delta_covariance=q * d_delta_covariance,
+            d_source_mean=self.scale * d_source_mean,
+            d_source_variance=q * d_source_variance,
+            d_covariance=q * d_covariance,
         )
 
     def means(
@@ -244,13 +259,13 @@ class MultiSourceGP:
         """
         sources = self._sources_at(X, sources)
         r2 = self._squared_distance(X)
-        C, dC = self._shared_covariance(r2, gradient)
+        G, dG = self._shared_covariance(r2, gradient)
         rho = self.rho[sources]
-        mean = rho * (C @ self._weights)[:, None]
+        mean = rho * (G @ self._weights)[:, None]
         d_mean = np.zeros((*sources.shape, X.shape[1] if gradient else 0))
         if gradient:
-            d_mean += rho[..., None] * self._slope(dC * self._weights, X)[:, None]
-        for s, i, j, rows in self._places(sources, gradient):
+            d_mean += rho[..., None] * self._slope(dG * self._weights, X)[:, None]
+        for s, i, j, rows in self._places(sources, gradient, first=self._first_part):
             B, dB = self._own_covariance(r2[i, rows], s, rows, gradient)
             mean[i, j] += B @ self._weights[rows]
             if gradient:
@@ -327,18 +342,25 @@ class MultiSourceGP:
         at: NDArray[np.int_] = np.asarray(sources, dtype=int)
         return at[None].repeat(len(X), axis=0) if at.ndim == 1 else at
 
-    def _places(self, sources: NDArray[np.int_], together: bool) -> Iterator[Place]:
-        """Yield sources that have a discrepancy, and where they are among ``sources`` (m, k).
+    @property
+    def _first_part(self) -> int:
+        """The first source that has a part of its own."""
+        return 0 if self.hyperparameters.has_own_part else 1
 
-        With them comes what they are correlated with: one by one, so that products stay small;
+    def _places(
+        self, sources: NDArray[np.int_], together: bool, *, first: int = 1
+    ) -> Iterator[Place]:
+        """Yield the sources from ``first`` on, and where they are among ``sources`` (m, k).
+
+        With them comes what their δ_s is correlated with: one by one, so that products stay small;
         or all of them together, where there are few and calls are what takes time.
         """
         if together:
-            i, j = np.nonzero(sources)
+            i, j = np.nonzero(sources >= first)
             if len(i):
                 yield sources[i, j], i, j, slice(0, len(self._X))
             return
-        for s in range(1, self.n_sources):
+        for s in range(first, self.n_sources):
             i, j = np.nonzero(sources == s)
             if len(i) == len(sources) > 0 and (j == j[0]).all():
                 # A whole column, which needs no copy.
@@ -356,11 +378,41 @@ class MultiSourceGP:
         return scaled_squared_distance(X, self._X, self.length_scale, self.categorical)
 
     def _shared_covariance(self, r2: Array, gradient: bool = False) -> tuple[Array, Array]:
-        """Return Cov[f_1(x), y] in standardised units for r² (m, n), and its derivative by r²."""
+        """Return Cov[g(x), y] in standardised units for r² (m, n), and its derivative by r²."""
         C, dC = self._correlation(r2, gradient)
         factor = self.hyperparameters.amplitude * self._rho_rows
         C *= factor
         return C, dC * factor if gradient else dC
+
+    def _covariance_of_first(
+        self, r2: Array, G: Array, dG: Array, gradient: bool
+    ) -> tuple[Array, Array]:
+        """Return Cov[f_1(x), y] and its derivative by r², from those of g."""
+        if not self.hyperparameters.has_own_part:
+            return G, dG
+        rows = self._rows[0]
+        B, dB = self._own_covariance(r2[:, rows], 0, rows, gradient)
+        C, dC = G.copy(), dG.copy()
+        C[:, rows] += B
+        if gradient:
+            dC[:, rows] += dB
+        return C, dC
+
+    def _halves_of_others(self, U: Array, C: Array, G: Array, parts: list[Part]) -> list[Array]:
+        """Return Cov[f_s(x), y] L⁻ᵀ of the other sources, given U = C L⁻ᵀ of f_1.
+
+        B L⁻ᵀ is 0 before the rows that B is of, which makes it cheaper than a product of its own.
+        """
+        rows, inverse = self._rows[0], self._inverse_factor
+        of_shared = U
+        if self.hyperparameters.has_own_part and parts:
+            of_shared = U - (C - G)[:, rows] @ inverse[:, rows].T
+        halves = []
+        for s, i, _, rows, B, _ in parts:
+            V = self.rho[s] * of_shared[i]
+            V[:, rows.start :] += B @ inverse[rows.start :, rows].T
+            halves.append(V)
+        return halves
 
     def _own_covariance(
         self, r2: Array, source: int | NDArray[np.int_], rows: slice, gradient: bool = False
@@ -379,7 +431,7 @@ class MultiSourceGP:
         B, dB = self._correlation(r2 / kappa2, gradient)
         if h.decay is None:
             own = s == t
-            tau, offset = h.tau[s] * own, own
+            tau, offset = h.tau[s] * own, h.offset[s] * own
         else:
             tau, offset = np.sqrt(h.tau[s] * h.tau[t]), np.sqrt(h.offset[s] * h.offset[t])
         B *= tau

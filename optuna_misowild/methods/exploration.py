@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Uncertainty(SourceAcquisition):
-    """σ² of a model as an acquisition of one source; its maximum is that of σ.
+    """The variance of a model as an acquisition of one source.
 
     It is relative to the prior's, so that squares of it do not overflow.
     Where ``is_excluded``, a function of X (m, d) and the source, says so, it is −inf.
@@ -40,7 +40,7 @@ class Uncertainty(SourceAcquisition):
     def evaluate(
         self, X: NDArray[np.float64], sources: NDArray[np.int_], *, gradient: bool
     ) -> Field:
-        p, prior = self.model.posterior(X, gradient=gradient), self.model.amplitude
+        p, prior = self.model.posterior(X, gradient=gradient), self.model.prior_variance
         variance = Field(p.variance[:, None] / prior, p.d_variance[:, None] / prior)
         if self.is_excluded is None:
             return variance

@@ -9,6 +9,7 @@ from gp_problems import Array
 from gp_problems import random_problem
 import numpy as np
 import pytest
+import scipy.optimize
 
 from optuna_misowild.gp import fit
 from optuna_misowild.gp.fit import FitSettings
@@ -33,6 +34,7 @@ def density_of(model: MultiSourceGP) -> Density:
         nu=2.5,
         ard=True,
         prior=Prior(),
+        own_part=model.hyperparameters.has_own_part,
     )
 
 
@@ -223,6 +225,21 @@ def test_warm_start_is_the_only_start(monkeypatch: pytest.MonkeyPatch) -> None:
     assert all((start.noise == 1e-4).all() for start in starts[0][1])
 
 
+def test_a_search_for_a_part_of_its_own_begins_with_and_without_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    X, source, y, _, categorical = random_problem()
+    climbs, minimize = [], scipy.optimize.minimize
+
+    def spy(density: Density, start: Array, **kwargs: Any) -> Any:
+        climbs.append(Hyperparameters.from_vector(start, 3).tau[0])
+        return minimize(density, start, **kwargs)
+
+    monkeypatch.setattr(scipy.optimize, "minimize", spy)
+    fit_gp(X, y, source=source, offsets=np.zeros(4), categorical=categorical, own_part=True)
+    np.testing.assert_allclose(climbs, [0.3, 0.3, 1e-6])
+
+
 def test_a_bad_start_is_no_obstacle_but_the_only_one() -> None:
     X, source, y, _, categorical = random_problem(n_sources=2)
     all_is_noise = replace(
@@ -272,3 +289,37 @@ def test_mean_by_generalised_least_squares(n_sources: int) -> None:
         assert other.log_marginal_likelihood() < model.log_marginal_likelihood()
     with pytest.raises(ValueError, match="`mean` must be one of .* but got 'median'"):
         FitSettings(mean="median")
+
+
+def two_sources(ripple: float) -> tuple[Array, Array, Array]:
+    """A smooth source at 40 locations, and at 30 others the same with ripples."""
+    rng = np.random.default_rng(5)
+    X = rng.random((70, 2))
+    source = np.repeat([1, 0], [40, 30])
+    y = np.sin(3 * X[:, 0]) + X[:, 1] ** 2
+    y[40:] += ripple * np.sin(25 * X[40:, 0])
+    # Some of them close to others, where ripples show.
+    X[55:] = X[40:55] + 0.02
+    y[55:] = np.sin(3 * X[55:, 0]) + X[55:, 1] ** 2 + ripple * np.sin(25 * X[55:, 0])
+    return X, source, y
+
+
+def test_what_another_source_smooths_away_is_no_noise() -> None:
+    X, source, y = two_sources(ripple=0.2)
+    model = fit_gp(X, y, source=source, offsets=np.zeros(2), own_part=True)
+    assert model.kappa[0] < 0.5
+    # Of sin² the mean is a half.
+    assert model.tau[0] > 10 * model.noise[0]
+    Z = X[40:] + 0.01
+    ripples = 0.2 * np.sin(25 * Z[:, 0])
+    smooth = np.sin(3 * Z[:, 0]) + Z[:, 1] ** 2
+    assert np.abs(model.predict_mean(Z) - smooth - ripples).mean() < 0.3 * np.abs(ripples).mean()
+    # And of the other source, nothing but what is smooth.
+    assert np.abs(model.means(Z, [1])[0][:, 0] - smooth).max() < 0.02
+
+
+def test_sources_that_agree_have_nothing_of_their_own() -> None:
+    X, source, y = two_sources(ripple=0.0)
+    model = fit_gp(X, y, source=source, offsets=np.zeros(2), own_part=True)
+    assert model.tau.max() < 1e-3 * model.amplitude
+    assert model.rho[1] == pytest.approx(1.0, abs=0.01)

@@ -133,7 +133,7 @@ def test_the_search_starts_from_the_best_of_each_group():
 class Counting:
     """A density that counts how often it is asked."""
 
-    is_likelihood, sizes = False, ()
+    is_likelihood, own_part, sizes = False, False, ()
 
     def __init__(self, density):
         self.density, self.n_scales, self.count = density, density.n_scales, 0
@@ -177,7 +177,8 @@ def test_a_density_that_is_not_finite():
     def density(theta):
         return math.nan, np.zeros_like(theta)
 
-    density.n_scales, density.sizes, density.is_likelihood = 2, (), False
+    density.n_scales, density.is_likelihood = 2, False
+    density.own_part, density.sizes = False, ()
     begin = Hyperparameters.start(2, 1)
     assert likeliest(density, [[begin]], n_sources=1, n_iterations=9) is None
     assert likeliest(density, [[begin], [begin]], n_sources=1, n_iterations=9) is None

@@ -22,7 +22,8 @@ from optuna_misowild.gp.prior import Prior
 def density_of(
     X: Array, source: Array, targets: Array, h: Hyperparameters, categorical: Array, **kwargs: Any
 ) -> Density:
-    arguments: dict[str, Any] = {"nu": 2.5, "ard": True, "prior": Prior(ordered_noise=True)}
+    arguments: dict[str, Any] = {"nu": 2.5, "ard": True, "prior": Prior()}
+    arguments["own_part"] = h.has_own_part
     return Density(
         X,
         source,
@@ -37,10 +38,13 @@ def density_of(
     ("n_sources", "n", "sizes"),
     [(1, 12, ()), (2, 1, ()), (4, 30, ()), (6, 12, ()), (4, 1, SIZES), (4, 30, SIZES)],
 )
+@pytest.mark.parametrize("own_part", [False, True])
 def test_posterior_density_of_hyperparameters(
-    n_sources: int, n: int, sizes: tuple[float, ...]
+    n_sources: int, n: int, sizes: tuple[float, ...], own_part: bool
 ) -> None:
-    X, source, y, h, categorical = random_problem(n=n, n_sources=n_sources, sizes=sizes)
+    X, source, y, h, categorical = random_problem(
+        n=n, n_sources=n_sources, own_part=own_part, sizes=sizes
+    )
     targets = (y - 38) / 5
     density = density_of(X, source, targets, h, categorical, sizes=sizes)
     theta = h.to_vector(3)
@@ -48,7 +52,7 @@ def test_posterior_density_of_hyperparameters(
     K = textbook_covariance(X, source, X, source, h, categorical) + np.diag(h.noise[source])
     likelihood = -0.5 * (targets @ np.linalg.solve(K, targets) + np.linalg.slogdet(K)[1])
     value, gradient = density(theta)
-    prior, _ = Prior(ordered_noise=True).negative_log(h)
+    prior, _ = Prior().negative_log(h)
     assert value == pytest.approx(prior - likelihood)
     numerical = approx_fprime(theta, lambda v: density(v)[0], 1e-7)
     np.testing.assert_allclose(gradient, numerical, rtol=1e-4, atol=1e-4)
@@ -58,8 +62,9 @@ def test_posterior_density_of_hyperparameters(
     ("noise", "excess"),
     [(0.01, 0.0), (0.2, np.log(2.0) ** 2 / 16), (0.4, (np.log(4.0) ** 2 + np.log(2.0) ** 2) / 16)],
 )
-def test_prior_is_that_of_the_method(noise: float, excess: float) -> None:
-    """By the last sum, the preferred source is hardly noisier than another."""
+def test_without_a_part_of_its_own_the_preferred_source_is_hardly_noisier_than_another(
+    noise: float, excess: float
+) -> None:
     h = Hyperparameters(
         length_scale=np.array([0.5, 2.0]),
         amplitude=3.0,
@@ -70,11 +75,24 @@ def test_prior_is_that_of_the_method(noise: float, excess: float) -> None:
     )
     expected = 0.1 * 2 * (4 + 0.25) - np.log(3) + 3 + 30 * (noise + 0.3) + excess
     expected += 2 * 0.25 - 0.1 * np.log(0.2) + 0.4 + 2.0 + 0.5
-    check_prior(Prior(ordered_noise=True), h, expected)
-    check_prior(Prior(), h, expected - excess)
+    check_prior(Prior(), h, expected)
+
+
+def test_prior_is_that_of_the_method() -> None:
+    h = Hyperparameters(
+        length_scale=np.array([0.5, 2.0]),
+        amplitude=3.0,
+        noise=np.array([0.4, 0.1, 0.2]),
+        rho=np.array([1.0, 0.5, 1.0]),
+        tau=np.array([0.4, 0.2, 1.0]),
+        kappa=np.array([np.exp(-1.4), np.exp(0.7), 1.0]),
+    )
+    expected = 0.1 * 2 * (4 + 0.25) - np.log(3) + 3 + 30 * 0.7
+    expected += 2 * 0.25 - 0.1 * np.log(0.4 * 0.2) + 0.8 + 0.4 + 2.0 + 2.0 + 0.5
+    check_prior(Prior(), h, expected)
     # A noise that is Gamma(1.1, 20).
-    of_noise = -0.1 * np.log([noise, 0.1, 0.2]).sum() - 10 * (noise + 0.3)
-    check_prior(Prior(noise_shape=1.1, noise_rate=20.0), h, expected - excess + of_noise)
+    of_noise = -0.1 * np.log([0.4, 0.1, 0.2]).sum() - 10 * 0.7
+    check_prior(Prior(noise_shape=1.1, noise_rate=20.0), h, expected + of_noise)
 
 
 def test_prior_of_a_shared_discrepancy() -> None:

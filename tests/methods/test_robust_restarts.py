@@ -84,20 +84,3 @@ def test_source_that_is_new_does_not_wait_for_a_restart(fits: Fits) -> None:
     Z = rng.random((5, 2))
     np.testing.assert_allclose(model.predict(Z, 2)[0], objective(Z) + 100.0, atol=1.0)
     np.testing.assert_allclose(model.cost.median(Z, 2), 1e-3, rtol=0.5)
-
-
-def test_noise_is_ordered_in_the_model_of_the_objective_only(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    ordered = []
-    original = in_order.fit_gp
-
-    def spy(*args: Any, **kwargs: Any) -> Any:
-        if len(kwargs["offsets"]) > 1:  # Not GP_1.
-            ordered.append(kwargs["settings"].prior.ordered_noise)
-        return original(*args, **kwargs)
-
-    monkeypatch.setattr(in_order, "fit_gp", spy)
-    for n in (16, 17):  # From the defaults, and from there on.
-        METHOD.fit(example(seed=8, n=n), SQUARE)
-    assert ordered == [True, False] * 2  # Of the objective, and of the costs.

@@ -97,7 +97,7 @@ class RobustModel:
 
     @property
     def amplitude(self) -> float:
-        """σ² of the joint model, in the units of y²."""
+        """σ² of the joint model, the variance of g in the units of y²."""
         return self.joint.amplitude
 
     @property
@@ -112,12 +112,12 @@ class RobustModel:
 
     @property
     def tau(self) -> NDArray[np.float64]:
-        """τ_s, the variance of the discrepancy of source s in the units of y², shape (S,)."""
+        """τ_s, the variance of what source s has by itself, in the units of y², shape (S,)."""
         return self.joint.tau
 
     @property
     def kappa(self) -> NDArray[np.float64]:
-        """κ_s, its length scales in units of ℓ, shape (S,)."""
+        """κ_s, the length scales of δ_s in units of ℓ, shape (S,)."""
         return self.joint.kappa
 
     def predict(
@@ -149,9 +149,9 @@ class RobustModel:
     def discrepancy(
         self, X: NDArray[np.float64], source: int
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return mean and standard deviation of δ_s = f_s − ρ_s f_1 at X (m, d), each (m,)."""
+        """Return mean and standard deviation of f_s − ρ_s f_1 at X (m, d), each (m,)."""
         posterior = self.joint.posterior(X, [source])
-        return posterior.delta_mean[:, 0], np.sqrt(posterior.delta_variance[:, 0])
+        return posterior.discrepancy_mean[:, 0], np.sqrt(posterior.discrepancy_variance[:, 0])
 
     def acquisition(self, X: NDArray[np.float64], source: int) -> NDArray[np.float64]:
         """Return a(s, x) at X (m, d), shape (m,)."""
