@@ -53,7 +53,7 @@ class Quantity:
     many: int
 
 
-OBJECTIVE = Quantity(FitSettings(prior=Prior(), max_data=MAX_DATA), many=128)
+OBJECTIVE = Quantity(FitSettings(prior=Prior(ordered_noise=True), max_data=MAX_DATA), many=128)
 
 
 def fit_in_order(
@@ -66,6 +66,7 @@ def fit_in_order(
     restart_every: int,
     categorical: NDArray[np.bool_],
     quantity: Quantity = OBJECTIVE,
+    own_part: bool = True,
     sizes: tuple[float, ...] = (),
 ) -> MultiSourceGP:
     """Fit a joint model as a function of the observations alone.
@@ -85,9 +86,9 @@ def fit_in_order(
         restart_every: Number of observations from one restart to the next.
         categorical: Shape (d,).
         quantity: What ``y`` is.
+        own_part: Whether source 0 has a part of its own, if there are others.
         sizes: Of each source, relative to the preferred one, shape (S,), if they have one. Then
-            three or more share one discrepancy where that is clearly likelier. Else source 0 has
-            a part of its own.
+            three or more share one discrepancy where that is clearly likelier.
     """
 
     def part(n: int) -> tuple[NDArray[np.float64], NDArray[np.int_], NDArray[np.float64]]:
@@ -106,7 +107,8 @@ def fit_in_order(
             categorical,
             quantity,
             _N_SETTLING if is_settled else _N_ITERATIONS,
-            sizes,
+            own_part and n_sources > 1,
+            sizes if n_sources > 2 else (),
         )
     )
     if n_checkpoint == n:
@@ -141,6 +143,7 @@ def _fit_from_defaults(
     categorical: NDArray[np.bool_],
     quantity: Quantity,
     n_iterations: int,
+    own_part: bool,
     sizes: tuple[float, ...],
 ) -> MultiSourceGP:
     def fit(sizes: tuple[float, ...] = (), *, own_part: bool = False) -> MultiSourceGP:
@@ -156,9 +159,8 @@ def _fit_from_defaults(
             sizes=sizes,
         )
 
-    # Where sources differ in a size, a part of source 0's own has not been seen to help.
-    each = fit(own_part=n_sources > 1 and not sizes)
-    if not sizes or n_sources < 3:  # Two have nothing to share.
+    each = fit(own_part=own_part)
+    if not sizes:
         return each
     shared = fit(sizes)
     gain = shared.log_marginal_likelihood() - each.log_marginal_likelihood()

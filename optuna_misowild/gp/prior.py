@@ -28,23 +28,23 @@ class Prior:
 
         − 0.1 log τ + 2 τ + (log κ / 0.7)² / 2 − 0.1 log β² + β² / 2 + (log a)² / 2
 
-    Where f_1 has no part of its own, there is no τ_1 and no κ_1, but
+    Where f_1 has no part of its own, there is no τ_1 and no κ_1, but there may be
 
         + Σ_{s>1} (max(0, log λ_1² − log λ_s²) / 2)² / 2 / (S − 1)
-
-    By it, the preferred source is hardly noisier than another one. Else those of its few values
-    that contradict the others' would pass for noise, where they show a discrepancy. A part of its
-    own takes them up.
 
     Length scales are near that of the cube, the amplitude is Gamma(2, 1), the noise Gamma(a, b).
 
     Attributes:
         noise_shape: a; 1 is an exponential noise.
         noise_rate: b.
+        ordered_noise: Whether the last sum is there. By it, the preferred source is hardly
+            noisier than another one. Else those of its few values that contradict the others'
+            would pass for noise, where they show a discrepancy. A part of its own takes them up.
     """
 
     noise_shape: float = 1.0
     noise_rate: float = 30.0
+    ordered_noise: bool = False
 
     def negative_log(self, h: Hyperparameters) -> tuple[float, NDArray[np.float64]]:
         """Return the value, and its derivatives by the entries of the hyperparameter vector.
@@ -66,7 +66,7 @@ class Prior:
             value += 2.0 * tau0 - 0.1 * np.log(tau0) + 0.5 * beta2 - 0.1 * np.log(beta2)
             value += 0.5 * (log_kappa0 / 0.7) ** 2 + 0.5 * log_a**2
             parts.append(np.array([log_a, 0.5 * beta2 - 0.1, 2.0 * tau0 - 0.1, log_kappa0 / 0.49]))
-        if others and not h.has_own_part:
+        if others and self.ordered_noise and not h.has_own_part:
             excess = np.maximum(log_noise[0] - log_noise[1:], 0.0) / 4.0
             value += np.sum(2.0 * np.square(excess)) / others
             d_noise += np.concatenate([[excess.sum()], -excess]) / others

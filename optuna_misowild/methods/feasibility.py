@@ -55,7 +55,7 @@ _SUCCESS = Quantity(
 # By which labels of ±1 are less certain than normal variables of their variance are: with it,
 # probabilities are calibrated best, and in the midst of failures they go down to 1e-3.
 _LABEL_VARIANCE = 0.1
-_CONSTRAINT = Quantity(FitSettings(prior=Prior(), max_data=MAX_DATA), many=128)
+_CONSTRAINT = Quantity(FitSettings(prior=Prior(ordered_noise=True), max_data=MAX_DATA), many=128)
 
 # The floor of a fitted noise is no noise: with it, places at the wrong side of an edge would pass
 # for feasible ones to the end, and the optimum is mostly at an edge. Noise above it is either
@@ -194,6 +194,7 @@ def fit_feasibility(
             restart_every=restart_every,
             categorical=domain.categorical,
             quantity=quantity,
+            own_part=not observations.sizes,
         )
 
     success = None

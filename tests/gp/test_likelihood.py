@@ -22,7 +22,7 @@ from optuna_misowild.gp.prior import Prior
 def density_of(
     X: Array, source: Array, targets: Array, h: Hyperparameters, categorical: Array, **kwargs: Any
 ) -> Density:
-    arguments: dict[str, Any] = {"nu": 2.5, "ard": True, "prior": Prior()}
+    arguments: dict[str, Any] = {"nu": 2.5, "ard": True, "prior": Prior(ordered_noise=True)}
     arguments["own_part"] = h.has_own_part
     return Density(
         X,
@@ -52,7 +52,7 @@ def test_posterior_density_of_hyperparameters(
     K = textbook_covariance(X, source, X, source, h, categorical) + np.diag(h.noise[source])
     likelihood = -0.5 * (targets @ np.linalg.solve(K, targets) + np.linalg.slogdet(K)[1])
     value, gradient = density(theta)
-    prior, _ = Prior().negative_log(h)
+    prior, _ = Prior(ordered_noise=True).negative_log(h)
     assert value == pytest.approx(prior - likelihood)
     numerical = approx_fprime(theta, lambda v: density(v)[0], 1e-7)
     np.testing.assert_allclose(gradient, numerical, rtol=1e-4, atol=1e-4)
@@ -75,7 +75,8 @@ def test_without_a_part_of_its_own_the_preferred_source_is_hardly_noisier_than_a
     )
     expected = 0.1 * 2 * (4 + 0.25) - np.log(3) + 3 + 30 * (noise + 0.3) + excess
     expected += 2 * 0.25 - 0.1 * np.log(0.2) + 0.4 + 2.0 + 0.5
-    check_prior(Prior(), h, expected)
+    check_prior(Prior(ordered_noise=True), h, expected)
+    check_prior(Prior(), h, expected - excess)
 
 
 def test_prior_is_that_of_the_method() -> None:
@@ -89,7 +90,8 @@ def test_prior_is_that_of_the_method() -> None:
     )
     expected = 0.1 * 2 * (4 + 0.25) - np.log(3) + 3 + 30 * 0.7
     expected += 2 * 0.25 - 0.1 * np.log(0.4 * 0.2) + 0.8 + 0.4 + 2.0 + 2.0 + 0.5
-    check_prior(Prior(), h, expected)
+    for ordered_noise in (False, True):
+        check_prior(Prior(ordered_noise=ordered_noise), h, expected)
     # A noise that is Gamma(1.1, 20).
     of_noise = -0.1 * np.log([0.4, 0.1, 0.2]).sum() - 10 * 0.7
     check_prior(Prior(noise_shape=1.1, noise_rate=20.0), h, expected + of_noise)

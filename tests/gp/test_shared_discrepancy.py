@@ -78,16 +78,6 @@ def test_two_sources_have_nothing_to_share() -> None:
         sizes=(1.0, 0.1),
     )
     assert model.hyperparameters.decay is None
-    assert not model.hyperparameters.has_own_part
-
-
-def test_sources_without_sizes_have_a_part_of_their_own_the_preferred_one_too() -> None:
-    rng = np.random.default_rng(0)
-    X, source = rng.random((44, 2)), rng.integers(0, 4, 44)
-    y = first(X) + np.where(source, X[:, 0], 0.2 * np.sin(20.0 * X[:, 0]))
-    for n in (40, 44):  # From the defaults, and from there on.
-        assert fitted(X[:n], source[:n], y[:n], sizes=()).hyperparameters.has_own_part
-        assert not fitted(X[:n], source[:n], y[:n]).hyperparameters.has_own_part
 
 
 def test_later_values_are_fitted_in_the_form_that_was_chosen() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -84,3 +85,31 @@ def test_source_that_is_new_does_not_wait_for_a_restart(fits: Fits) -> None:
     Z = rng.random((5, 2))
     np.testing.assert_allclose(model.predict(Z, 2)[0], objective(Z) + 100.0, atol=1.0)
     np.testing.assert_allclose(model.cost.median(Z, 2), 1e-3, rtol=0.5)
+
+
+@pytest.mark.parametrize("n", [16, 17])  # From the defaults, and from there on.
+def test_the_preferred_source_has_a_part_of_its_own_unless_sources_differ_in_a_size(
+    n: int,
+) -> None:
+    observations = example(seed=9, n=n)
+    for sizes in ((), (1.0, 0.5, 0.1)):
+        model = METHOD.fit(replace(observations, sizes=sizes), SQUARE)
+        for gp in (model.joint, model.cost.gp):
+            assert gp.hyperparameters.has_own_part == (not sizes)
+
+
+def test_noise_is_ordered_in_the_model_of_the_objective_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ordered = []
+    original = in_order.fit_gp
+
+    def spy(*args: Any, **kwargs: Any) -> Any:
+        if len(kwargs["offsets"]) > 1:  # Not GP_1.
+            ordered.append(kwargs["settings"].prior.ordered_noise)
+        return original(*args, **kwargs)
+
+    monkeypatch.setattr(in_order, "fit_gp", spy)
+    for n in (16, 17):  # From the defaults, and from there on.
+        METHOD.fit(example(seed=8, n=n), SQUARE)
+    assert ordered == [True, False] * 2  # Of the objective, and of the costs.

@@ -67,6 +67,7 @@ def fit_costs(
         n_initial,
         restart_every,
         categorical,
+        not observations.sizes,
     )
 
 
@@ -79,6 +80,7 @@ def _fit_costs(
     n_initial: int,
     restart_every: int,
     categorical: NDArray[np.bool_],
+    own_part: bool,
 ) -> LogCost:
     # Remembered, since the next suggestion needs what `CostBudgetCallback` has fitted, unless its
     # method has other constants.
@@ -91,6 +93,7 @@ def _fit_costs(
         restart_every=restart_every,
         categorical=categorical,
         quantity=LOG_COST,
+        own_part=own_part,
     )
     return LogCost(joint)
 
@@ -187,6 +190,8 @@ class Fitting:
                 n_initial=self.n_offsets,
                 restart_every=self.restart_every,
                 categorical=domain.categorical,
+                # Where sources differ in a size, it has not been seen to help.
+                own_part=not observations.sizes,
                 sizes=sizes,
             )
 
