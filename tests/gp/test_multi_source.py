@@ -65,6 +65,16 @@ def test_posterior_is_that_of_the_textbook(
     expected = [covariance[r, r : r + n_sources] for r in rows]
     np.testing.assert_allclose(posterior.covariance, expected, atol=1e-9)
     np.testing.assert_allclose(posterior.mean, mean[rows], rtol=1e-10)
+    # f_s − ρ_s f_1
+    difference = np.eye(len(mean)) - np.kron(
+        np.eye(len(Z)), h.rho[:, None] * (np.arange(n_sources) == 0)
+    )
+    np.testing.assert_allclose(posterior.discrepancy_mean.ravel(), difference @ mean, atol=1e-9)
+    np.testing.assert_allclose(
+        posterior.discrepancy_variance.ravel(),
+        np.diag(difference @ covariance @ difference.T),
+        atol=1e-9,
+    )
     first = model.predict(Z)
     np.testing.assert_allclose(first, [posterior.mean, posterior.variance], rtol=1e-12)
     np.testing.assert_allclose(model.predict_mean(Z), posterior.mean, rtol=1e-12)
