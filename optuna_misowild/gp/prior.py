@@ -23,23 +23,21 @@ class Prior:
 
         Σ_i 0.1 (ℓ_i² + ℓ_i⁻²) − log σ² + σ² + Σ_s (b λ_s² − (a − 1) log λ_s²)
         + Σ_{s>1} 2 (ρ_s − 1)² + Σ_s (2 τ_s − 0.1 log τ_s + (log κ_s / 0.7)² / 2)
+        + Σ_{s>1} (max(0, log λ_1² − log λ_s²) / 2)² / 2 / (S − 1)
 
-    and in place of the terms of ρ_s, τ_s and κ_s, where the discrepancy is shared,
+    without τ_1 and κ_1 where f_1 has no part of its own; and in place of the terms of ρ_s, τ_s and
+    κ_s, where the discrepancy is shared,
 
         − 0.1 log τ + 2 τ + (log κ / 0.7)² / 2 − 0.1 log β² + β² / 2 + (log a)² / 2
-
-    Where f_1 has no part of its own, there is no τ_1 and no κ_1, but there may be
-
-        + Σ_{s>1} (max(0, log λ_1² − log λ_s²) / 2)² / 2 / (S − 1)
 
     Length scales are near that of the cube, the amplitude is Gamma(2, 1), the noise Gamma(a, b).
 
     Attributes:
         noise_shape: a; 1 is an exponential noise.
         noise_rate: b.
-        ordered_noise: Whether the last sum is there. By it, the preferred source is hardly
-            noisier than another one. Else those of its few values that contradict the others'
-            would pass for noise, where they show a discrepancy. A part of its own takes them up.
+        ordered_noise: Whether the last sum is there, which divides by S − 1. By it, the preferred
+            source is hardly noisier than another one. Else those of its few values that contradict
+            the others' would pass for noise, where they show a discrepancy.
     """
 
     noise_shape: float = 1.0
@@ -66,7 +64,7 @@ class Prior:
             value += 2.0 * tau0 - 0.1 * np.log(tau0) + 0.5 * beta2 - 0.1 * np.log(beta2)
             value += 0.5 * (log_kappa0 / 0.7) ** 2 + 0.5 * log_a**2
             parts.append(np.array([log_a, 0.5 * beta2 - 0.1, 2.0 * tau0 - 0.1, log_kappa0 / 0.49]))
-        if others and self.ordered_noise and not h.has_own_part:
+        if others and self.ordered_noise:
             excess = np.maximum(log_noise[0] - log_noise[1:], 0.0) / 4.0
             value += np.sum(2.0 * np.square(excess)) / others
             d_noise += np.concatenate([[excess.sum()], -excess]) / others

@@ -62,39 +62,27 @@ def test_posterior_density_of_hyperparameters(
     ("noise", "excess"),
     [(0.01, 0.0), (0.2, np.log(2.0) ** 2 / 16), (0.4, (np.log(4.0) ** 2 + np.log(2.0) ** 2) / 16)],
 )
-def test_without_a_part_of_its_own_the_preferred_source_is_hardly_noisier_than_another(
-    noise: float, excess: float
-) -> None:
+@pytest.mark.parametrize("own_part", [False, True])
+def test_prior_is_that_of_the_method(noise: float, excess: float, own_part: bool) -> None:
+    """By the last sum, the preferred source is hardly noisier than another."""
+    tau, kappa = (0.4, np.exp(-1.4)) if own_part else (0.0, 1.0)
     h = Hyperparameters(
         length_scale=np.array([0.5, 2.0]),
         amplitude=3.0,
         noise=np.array([noise, 0.1, 0.2]),
         rho=np.array([1.0, 0.5, 1.0]),
-        tau=np.array([0.0, 0.2, 1.0]),
-        kappa=np.array([1.0, np.exp(0.7), 1.0]),
+        tau=np.array([tau, 0.2, 1.0]),
+        kappa=np.array([kappa, np.exp(0.7), 1.0]),
     )
     expected = 0.1 * 2 * (4 + 0.25) - np.log(3) + 3 + 30 * (noise + 0.3) + excess
     expected += 2 * 0.25 - 0.1 * np.log(0.2) + 0.4 + 2.0 + 0.5
+    if own_part:
+        expected += -0.1 * np.log(0.4) + 0.8 + 2.0
     check_prior(Prior(ordered_noise=True), h, expected)
     check_prior(Prior(), h, expected - excess)
-
-
-def test_prior_is_that_of_the_method() -> None:
-    h = Hyperparameters(
-        length_scale=np.array([0.5, 2.0]),
-        amplitude=3.0,
-        noise=np.array([0.4, 0.1, 0.2]),
-        rho=np.array([1.0, 0.5, 1.0]),
-        tau=np.array([0.4, 0.2, 1.0]),
-        kappa=np.array([np.exp(-1.4), np.exp(0.7), 1.0]),
-    )
-    expected = 0.1 * 2 * (4 + 0.25) - np.log(3) + 3 + 30 * 0.7
-    expected += 2 * 0.25 - 0.1 * np.log(0.4 * 0.2) + 0.8 + 0.4 + 2.0 + 2.0 + 0.5
-    for ordered_noise in (False, True):
-        check_prior(Prior(ordered_noise=ordered_noise), h, expected)
     # A noise that is Gamma(1.1, 20).
-    of_noise = -0.1 * np.log([0.4, 0.1, 0.2]).sum() - 10 * 0.7
-    check_prior(Prior(noise_shape=1.1, noise_rate=20.0), h, expected + of_noise)
+    of_noise = -0.1 * np.log([noise, 0.1, 0.2]).sum() - 10 * (noise + 0.3)
+    check_prior(Prior(noise_shape=1.1, noise_rate=20.0), h, expected - excess + of_noise)
 
 
 def test_prior_of_a_shared_discrepancy() -> None:
