@@ -53,7 +53,7 @@ class Quantity:
     many: int
 
 
-OBJECTIVE = Quantity(FitSettings(prior=Prior(ordered_noise=True), max_data=MAX_DATA), many=128)
+OBJECTIVE = Quantity(FitSettings(prior=Prior(noises="ordered"), max_data=MAX_DATA), many=128)
 
 
 def fit_in_order(

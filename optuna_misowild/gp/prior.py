@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from optuna_misowild.gp.hyperparameters import Hyperparameters
 
 
+NOISES = ("free", "ordered", "alike")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Prior:
     """The prior of the hyperparameters.
@@ -23,7 +26,7 @@ class Prior:
 
         Σ_i 0.1 (ℓ_i² + ℓ_i⁻²) − log σ² + σ² + Σ_s (b λ_s² − (a − 1) log λ_s²)
         + Σ_{s>1} 2 (ρ_s − 1)² + Σ_s (2 τ_s − 0.1 log τ_s + (log κ_s / 0.7)² / 2)
-        + Σ_{s>1} (max(0, log λ_1² − log λ_s²) / 2)² / 2 / (S − 1)
+        + Σ_{s>1} (Δ_s / 2)² / 2 · w
 
     without τ_1 and κ_1 where f_1 has no part of its own; and in place of the terms of ρ_s, τ_s and
     κ_s, where the discrepancy is shared,
@@ -35,14 +38,23 @@ class Prior:
     Attributes:
         noise_shape: a; 1 is an exponential noise.
         noise_rate: b.
-        ordered_noise: Whether the last sum is there, which divides by S − 1. By it, the preferred
-            source is hardly noisier than another one. Else those of its few values that contradict
-            the others' would pass for noise, where they show a discrepancy.
+        noises: What the last sum says of the noises of the sources. ``"free"``: it is not there.
+            ``"ordered"``: the preferred source is hardly noisier than another one,
+            Δ_s = max(0, log λ_1² − log λ_s²) and w = 1/(S − 1). Else those of its few values that
+            contradict the others' would pass for noise, where they show a discrepancy.
+            ``"alike"``: they are about the same, Δ_s = log λ_1² − log λ_s² and w = 1.
+
+    Raises:
+        ValueError: If ``noises`` is something else.
     """
 
     noise_shape: float = 1.0
     noise_rate: float = 30.0
-    ordered_noise: bool = False
+    noises: str = "free"
+
+    def __post_init__(self) -> None:
+        if self.noises not in NOISES:
+            raise ValueError(f"`noises` must be one of {NOISES}, but got {self.noises!r}.")
 
     def negative_log(self, h: Hyperparameters) -> tuple[float, NDArray[np.float64]]:
         """Return the value, and its derivatives by the entries of the hyperparameter vector.
@@ -64,10 +76,13 @@ class Prior:
             value += 2.0 * tau0 - 0.1 * np.log(tau0) + 0.5 * beta2 - 0.1 * np.log(beta2)
             value += 0.5 * (log_kappa0 / 0.7) ** 2 + 0.5 * log_a**2
             parts.append(np.array([log_a, 0.5 * beta2 - 0.1, 2.0 * tau0 - 0.1, log_kappa0 / 0.49]))
-        if others and self.ordered_noise:
-            excess = np.maximum(log_noise[0] - log_noise[1:], 0.0) / 4.0
-            value += np.sum(2.0 * np.square(excess)) / others
-            d_noise += np.concatenate([[excess.sum()], -excess]) / others
+        if others and self.noises != "free":
+            slope = (log_noise[0] - log_noise[1:]) / 4.0
+            weight = 1.0
+            if self.noises == "ordered":
+                slope, weight = np.maximum(slope, 0.0), 1.0 / others
+            value += weight * np.sum(2.0 * np.square(slope))
+            d_noise += weight * np.concatenate([[slope.sum()], -slope])
         if others and h.decay is None:
             first = 0 if h.has_own_part else 1
             rho, tau, log_kappa = h.rho[1:], h.tau[first:], np.log(h.kappa[first:])

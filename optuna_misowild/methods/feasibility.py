@@ -47,15 +47,21 @@ if TYPE_CHECKING:
 
 
 # Failures are either systematic or random. The noise shows which: it may be as large as the
-# labels' variance. Success is what is expected unless there is evidence of failure.
+# labels' variance. Random ones come to all sources alike: else those of a source that has failed
+# in one region only, and succeeded nowhere near, would pass for random. Success is what is
+# expected unless there is evidence of failure.
 _SUCCESS = Quantity(
-    FitSettings(mean=1.0, prior=Prior(noise_shape=1.5, noise_rate=3.0), max_data=MAX_DATA),
+    FitSettings(
+        mean=1.0,
+        prior=Prior(noise_shape=1.5, noise_rate=3.0, noises="alike"),
+        max_data=MAX_DATA,
+    ),
     many=128,
 )
 # By which labels of ±1 are less certain than normal variables of their variance are: with it,
 # probabilities are calibrated best, and in the midst of failures they go down to 1e-3.
 _LABEL_VARIANCE = 0.1
-_CONSTRAINT = Quantity(FitSettings(prior=Prior(ordered_noise=True), max_data=MAX_DATA), many=128)
+_CONSTRAINT = Quantity(FitSettings(prior=Prior(noises="ordered"), max_data=MAX_DATA), many=128)
 
 # The floor of a fitted noise is no noise: with it, places at the wrong side of an edge would pass
 # for feasible ones to the end, and the optimum is mostly at an edge. Noise above it is either

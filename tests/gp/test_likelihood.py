@@ -22,7 +22,7 @@ from optuna_misowild.gp.prior import Prior
 def density_of(
     X: Array, source: Array, targets: Array, h: Hyperparameters, categorical: Array, **kwargs: Any
 ) -> Density:
-    arguments: dict[str, Any] = {"nu": 2.5, "ard": True, "prior": Prior(ordered_noise=True)}
+    arguments: dict[str, Any] = {"nu": 2.5, "ard": True, "prior": Prior(noises="ordered")}
     arguments["own_part"] = h.has_own_part
     return Density(
         X,
@@ -52,7 +52,7 @@ def test_posterior_density_of_hyperparameters(
     K = textbook_covariance(X, source, X, source, h, categorical) + np.diag(h.noise[source])
     likelihood = -0.5 * (targets @ np.linalg.solve(K, targets) + np.linalg.slogdet(K)[1])
     value, gradient = density(theta)
-    prior, _ = Prior(ordered_noise=True).negative_log(h)
+    prior, _ = Prior(noises="ordered").negative_log(h)
     assert value == pytest.approx(prior - likelihood)
     numerical = approx_fprime(theta, lambda v: density(v)[0], 1e-7)
     np.testing.assert_allclose(gradient, numerical, rtol=1e-4, atol=1e-4)
@@ -78,11 +78,18 @@ def test_prior_is_that_of_the_method(noise: float, excess: float, own_part: bool
     expected += 2 * 0.25 - 0.1 * np.log(0.2) + 0.4 + 2.0 + 0.5
     if own_part:
         expected += -0.1 * np.log(0.4) + 0.8 + 2.0
-    check_prior(Prior(ordered_noise=True), h, expected)
+    check_prior(Prior(noises="ordered"), h, expected)
     check_prior(Prior(), h, expected - excess)
+    both = (np.log(noise / 0.1) ** 2 + np.log(noise / 0.2) ** 2) / 8
+    check_prior(Prior(noises="alike"), h, expected - excess + both)
     # A noise that is Gamma(1.1, 20).
     of_noise = -0.1 * np.log([noise, 0.1, 0.2]).sum() - 10 * (noise + 0.3)
     check_prior(Prior(noise_shape=1.1, noise_rate=20.0), h, expected - excess + of_noise)
+
+
+def test_what_noises_are_is_one_of_three_words() -> None:
+    with pytest.raises(ValueError, match="`noises` must be one of .*'alike'.* but got 'equal'"):
+        Prior(noises="equal")
 
 
 def test_prior_of_a_shared_discrepancy() -> None:

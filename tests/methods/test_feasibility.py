@@ -46,7 +46,8 @@ def fitted(seen: Observations, domain: Any = LINE) -> Feasibility:
 
 def probability(seen: Observations, x: Any, source: int = 0) -> Array:
     X = np.array(x, dtype=float).reshape(-1, seen.X.shape[1])
-    return np.exp(log_probability(fitted(seen), X, source))
+    domain = LINE if X.shape[1] == 1 else SQUARE
+    return np.exp(log_probability(fitted(seen, domain), X, source))
 
 
 @pytest.mark.parametrize("z", [5.0, 0.3, -2.0, -30.0, -9e3, -1.1e4, -1e7])
@@ -109,6 +110,29 @@ def test_a_failure_counts_for_its_source_as_far_as_the_others_say_otherwise() ->
     # Nor is the other one worth a query where the preferred one fails.
     other = failing(observe(X, source), (X[:, 0] > 0.6) & (source == 0))
     assert probability(other, [0.8], 1) < 0.1
+
+
+@pytest.mark.parametrize("source", [0, 1, 2])
+def test_failures_of_one_source_that_are_close_are_no_noise(source: int) -> None:
+    seen = example(n=30)
+    seen = observe(
+        np.concatenate([seen.X, [[0.95, 0.95], [0.93, 0.96], [0.9, 0.9]]]),
+        [*seen.source, *[source] * 3],
+        [*seen.y, *[np.nan] * 3],
+        n_sources=3,
+        failed=np.arange(33) >= 30,
+    )
+    # Where the sources had noises of their own, this was 0.77 of a cheap one.
+    assert (probability(seen, seen.X[30:], source) < 0.1).all()
+    assert probability(seen, [0.3, 0.5], source) > 0.8
+
+
+def test_random_failures_leave_no_place_out() -> None:
+    seen = example(n=60)
+    rows = np.random.default_rng(0).choice(60, 12, replace=False)
+    seen = failing(seen, np.isin(np.arange(60), rows))
+    p = np.concatenate([probability(seen, seen.X, s) for s in range(3)])
+    assert ((p > 0.3) & (p < 0.99)).all()
 
 
 def test_running_and_pruned_trials_tell_nothing_of_failures() -> None:

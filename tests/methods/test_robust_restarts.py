@@ -101,15 +101,15 @@ def test_the_preferred_source_has_a_part_of_its_own_unless_sources_differ_in_a_s
 def test_noise_is_ordered_in_the_model_of_the_objective_only(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    ordered = []
+    noises = []
     original = in_order.fit_gp
 
     def spy(*args: Any, **kwargs: Any) -> Any:
         if len(kwargs["offsets"]) > 1:  # Not GP_1.
-            ordered.append(kwargs["settings"].prior.ordered_noise)
+            noises.append(kwargs["settings"].prior.noises)
         return original(*args, **kwargs)
 
     monkeypatch.setattr(in_order, "fit_gp", spy)
     for n in (16, 17):  # From the defaults, and from there on.
         METHOD.fit(example(seed=8, n=n), SQUARE)
-    assert ordered == [True, False] * 2  # Of the objective, and of the costs.
+    assert noises == ["ordered", "free"] * 2  # Of the objective, and of the costs.
