@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 import warnings
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from optuna_misowild.gp.hyperparameters import NOISE_BOUNDS
 from optuna_misowild.gp.hyperparameters import Hyperparameters
-from optuna_misowild.gp.hyperparameters import bounds
+from optuna_misowild.gp.hyperparameters import bounds_and_units
 from optuna_misowild.gp.likelihood import Density
 from optuna_misowild.gp.multi_source import MultiSourceGP
 from optuna_misowild.gp.prior import Prior
@@ -48,8 +49,10 @@ STARTS = (
 # time of a suggestion grows with its square.
 MAX_DATA = 500
 # L-BFGS-B iterations from each start: until it has converged, unless it is said otherwise. It ends
-# where no derivative is larger than the tolerance, which costs at most 1e-3 of log likelihood.
+# where no derivative is larger than the tolerance, which costs at most 1e-3 of log likelihood, and
+# remembers so many of its steps: about as many as there are hyperparameters.
 N_ITERATIONS = 100
+_N_REMEMBERED = 20
 _GRADIENT_TOLERANCE = 3e-4
 
 # Hyperparameters whose log likelihoods differ by less than this are equally likely.
@@ -201,8 +204,12 @@ def fit_gp(
     targets, mean, scale = standardise(y - offsets[source], settings.min_scale, known_mean)
     n_sources = len(offsets)
     if warm_start is None:
-        groups = starts(d, n_sources, own_part=own_part, sizes=sizes)
-        hyperparameters = Hyperparameters.start(d, n_sources, own_part=own_part, sizes=sizes)
+        start = partial(Hyperparameters.start, d, n_sources, own_part=own_part, sizes=sizes)
+        groups = [
+            [start(length_scale=length, noise=noise) for length, noise in group]
+            for group in STARTS
+        ]
+        hyperparameters = start()
     else:
         groups, hyperparameters = [[warm_start]], warm_start
     if targets.any():
@@ -248,28 +255,6 @@ def fit_gp(
     if settings.mean == "gls" and n:
         model = replace(model, mean=model.likeliest_mean())
     return model
-
-
-def starts(
-    d: int, n_sources: int, *, own_part: bool, sizes: tuple[float, ...]
-) -> list[list[Hyperparameters]]:
-    """Return hyperparameters from which to search, in groups.
-
-    If source 0 has a part of its own, a last group begins with hardly any: as what the sources
-    differ by may be due to either, there are modes where it is small.
-    """
-    groups = [
-        [
-            Hyperparameters.start(
-                d, n_sources, length_scale=length, noise=noise, own_part=own_part, sizes=sizes
-            )
-            for length, noise in group
-        ]
-        for group in STARTS
-    ]
-    if own_part:
-        groups.append([start.without_own_part() for start in groups[-1]])
-    return groups
 
 
 def subset(
@@ -325,20 +310,31 @@ def likeliest(
     from scipy.optimize import minimize
 
     p, sizes = density.n_scales, density.sizes
-    limits = bounds(p, n_sources, own_part=density.own_part, sizes=sizes)
+    limits, units = bounds_and_units(p, n_sources, own_part=density.own_part, sizes=sizes)
+
+    def in_units(steps: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        value, gradient = density(units * steps)
+        return value, units * gradient
+
     value, theta = np.inf, np.empty(0)
     for group in groups:
         starts = [np.clip(start.to_vector(p), *limits.T) for start in group]
+        start = starts[0] if len(starts) == 1 else min(starts, key=lambda t: density(t)[0])
         end = minimize(
-            density,
-            starts[0] if len(starts) == 1 else min(starts, key=lambda t: density(t)[0]),
+            in_units,
+            start / units,
             jac=True,
             method="L-BFGS-B",
-            bounds=limits,
-            options={"maxiter": n_iterations, "gtol": _GRADIENT_TOLERANCE},
+            bounds=limits / units[:, None],
+            options={
+                "maxiter": n_iterations,
+                "gtol": _GRADIENT_TOLERANCE,
+                "maxcor": _N_REMEMBERED,
+                "ftol": 0.0,
+            },
         )
         if end.fun < value:
-            value, theta = float(end.fun), end.x
+            value, theta = float(end.fun), units * end.x
             found = Hyperparameters.from_vector(theta, p, sizes)
             if not density.own_part and found.noise.max() < 10.0 * NOISE_BOUNDS[0]:
                 break

@@ -6,7 +6,6 @@ What each of them does is said in :mod:`optuna_misowild.gp.likelihood`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,6 +26,19 @@ RHO_BOUNDS = (-5.0, 5.0)
 TAU_BOUNDS = (1e-6, 1e2)
 KAPPA_BOUNDS = (5e-2, 2e1)
 DECAY_BOUNDS = (5e-2, 5.0)
+
+# Bounds of the entries of the hyperparameter vector, and a unit for the steps of a search: about
+# the standard deviation that data leave of it. A search by gradients takes all of its directions
+# to be alike, but ρ is known far better than τ or the noise.
+_ENTRIES = {
+    "length_scale": (np.log(LENGTH_SCALE_BOUNDS), 0.2),
+    "amplitude": (np.log(AMPLITUDE_BOUNDS), 0.2),
+    "noise": (np.log(NOISE_BOUNDS), 1.0),
+    "rho": (np.array(RHO_BOUNDS), 0.1),
+    "tau": (np.log(TAU_BOUNDS), 1.0),
+    "kappa": (np.log(KAPPA_BOUNDS), 0.5),
+    "decay": (np.log(DECAY_BOUNDS), 0.3),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,11 +76,6 @@ class Hyperparameters:
     def has_own_part(self) -> bool:
         """Whether source 0 has a part of its own, δ_1."""
         return bool(self.tau[0] > 0.0)
-
-    def without_own_part(self) -> Hyperparameters:
-        """Return the same with the least δ_1 there may be."""
-        is_first = np.arange(len(self.tau)) == 0
-        return replace(self, tau=np.where(is_first, TAU_BOUNDS[0], self.tau))
 
     @classmethod
     def start(
@@ -195,23 +202,15 @@ def fading(
     return top / bottom, (d_top * bottom - top * d_bottom) / bottom**2
 
 
-def bounds(
+def bounds_and_units(
     n_scales: int, n_sources: int, *, own_part: bool = False, sizes: tuple[float, ...] = ()
-) -> NDArray[np.float64]:
-    """Return the lower and upper limits of the hyperparameter vector, shape (p, 2)."""
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the limits of the hyperparameter vector, (p, 2), and units for its steps, (p,)."""
+    names = ["length_scale"] * n_scales + ["amplitude"] + ["noise"] * n_sources
     if sizes:
-        return np.log(
-            [LENGTH_SCALE_BOUNDS] * n_scales
-            + [AMPLITUDE_BOUNDS]
-            + [NOISE_BOUNDS] * n_sources
-            + [DECAY_BOUNDS, TAU_BOUNDS, TAU_BOUNDS, KAPPA_BOUNDS]
-        )
-    n_parts = n_sources if own_part else n_sources - 1
-    return np.array(
-        [np.log(LENGTH_SCALE_BOUNDS)] * n_scales
-        + [np.log(AMPLITUDE_BOUNDS)]
-        + [np.log(NOISE_BOUNDS)] * n_sources
-        + [np.array(RHO_BOUNDS)] * (n_sources - 1)
-        + [np.log(TAU_BOUNDS)] * n_parts
-        + [np.log(KAPPA_BOUNDS)] * n_parts
-    )
+        names += ["decay", "tau", "tau", "kappa"]  # β² is like τ.
+    else:
+        n_parts = n_sources if own_part else n_sources - 1
+        names += ["rho"] * (n_sources - 1) + ["tau"] * n_parts + ["kappa"] * n_parts
+    limits, units = zip(*(_ENTRIES[name] for name in names), strict=True)
+    return np.array(limits), np.array(units)
