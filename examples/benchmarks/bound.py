@@ -70,18 +70,19 @@ def of_posterior(
 ) -> tuple[float, float]:
     """One triangular product for f_1, n² for each row of X, and one for each part.
 
-    With gradients, another triangular product for each row of both.
+    With gradients, two of them for each row of both.
     """
     n, m = len(model.X), len(X)
     sources = model._sources_at(X, sources)
-    flops, values, rows = float(m * n**2), float(m * n), m
-    for s, (k, of) in enumerate(zip(_own(model), model._rows, strict=True)):
-        asked = np.count_nonzero(sources == s)
-        # The part of f_1 is taken off once, for all of the others.
-        flops += (asked if s else m * bool(sources.any())) * 2.0 * k * (n - of.start)
-        values += (asked if s else m) * k
-        rows += asked if s else 0
-    return flops + gradient * rows * n**2, values
+    asked = [np.count_nonzero(sources == s) for s in range(model.n_sources)]
+    own = _own(model)
+    values = float(m * (n + own[0]) + sum(np.multiply(asked, own)[1:]))
+    if gradient:
+        return 2.0 * (m + sum(asked[1:])) * n**2, values
+    # The part of f_1 is taken off once, for all of the others.
+    products = [m * any(asked[1:]), *asked[1:]]
+    below = [n - rows.start for rows in model._rows]
+    return m * n**2 + 2.0 * float(np.sum(np.prod([products, own, below], axis=0))), values
 
 
 def of_means(
