@@ -16,6 +16,7 @@ probable of them counts rather than their product.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -71,11 +72,12 @@ _FLOOR = 0.99 * NOISE_BOUNDS[0]
 # What is less probable than 1/2 is not chosen where there is anything else.
 LOG_HALF = float(np.log(0.5))
 
-# The part of all trials that may fail before the search grows cautious, up to this limit, at
-# which it keeps to where success is more probable than 0.96.
+# The part of all trials that may fail before the search grows cautious, up to this limit. What is
+# less probable than 1/2 is hardly chosen then, or soon than 1/√2, relative to what is attainable.
 _ACCEPTED = 0.1
 _MOST_CAUTION = 16.0
 _STEEPNESS = 100.0
+_STEEP_CAUTION = 2.0
 
 # How far from 0 the value of a constraint may be, in units of their median distance from it.
 _WIDTH = 20.0
@@ -89,11 +91,13 @@ class Feasibility:
         success: The model of the labels of all sources; None if nothing has failed.
         constraints: The models of the constraints that have a value.
         caution: c ≥ 1, see :meth:`penalty`.
+        log_attainable: log P_1 where it is highest of the locations that have been queried.
     """
 
     success: MultiSourceGP | None
     constraints: tuple[MultiSourceGP, ...]
     caution: float = 1.0
+    log_attainable: float = 0.0
 
     def log_success(self, X: Array, sources: NDArray[np.int_], *, gradient: bool) -> Field:
         """Return min{log P_s, log P_1} at X (m, d), for k sources each (m, k): shape (m, k)."""
@@ -134,9 +138,10 @@ class Feasibility:
         """Return what joins the acquisition: log P(s, x), with caution as to failures.
 
         A failure adds nothing to the models of the objective, and at the edge of where queries
-        fail every other one would. So log P_s is multiplied by the caution, and falls 100 times as
-        steeply where this product is below log ½: such places are chosen only while there are no
-        others.
+        fail every other one would. So log Q = log P_s − max log P_1, over the locations that have
+        been queried, is multiplied by the caution c; and it falls 100 times as steeply where
+        min{c, 2} log Q < log ½: such places are chosen only while there are no others. Random
+        failures come everywhere, which no caution changes: they lower P, but not Q.
 
         Args:
             X: Locations, shape (m, d).
@@ -144,10 +149,11 @@ class Feasibility:
             gradient: Whether the gradient is wanted.
         """
         success = self.log_success(X, sources, gradient=gradient)
-        excess = np.minimum(self.caution * success.value - LOG_HALF, 0.0)
-        slope = self.caution * np.where(excess < 0.0, _STEEPNESS, 1.0)
+        log_q, steep = success.value - self.log_attainable, min(self.caution, _STEEP_CAUTION)
+        excess = np.minimum(steep * log_q - LOG_HALF, 0.0)
+        slope = self.caution + (_STEEPNESS - 1.0) * steep * (excess < 0.0)
         success = Field(
-            self.caution * success.value + (_STEEPNESS - 1.0) * excess,
+            self.caution * log_q + (_STEEPNESS - 1.0) * excess,
             slope[..., None] * success.gradient,
         )
         return success + self.log_feasible(X, sources, gradient=gradient)
@@ -212,7 +218,12 @@ def fit_feasibility(
         for g, rows in zip(observations.constraints.T, known.T, strict=True)
         if rows.any()
     ]
-    return Feasibility(success, tuple(constraints), _caution(observations))
+    result = Feasibility(success, tuple(constraints), _caution(observations))
+    if success is not None:
+        at_first = np.zeros((len(success.X), 1), dtype=int)
+        known = result.log_success(success.X, at_first, gradient=False).value
+        result = replace(result, log_attainable=float(known.max()))
+    return result
 
 
 def _caution(observations: Observations) -> float:

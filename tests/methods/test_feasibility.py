@@ -439,9 +439,19 @@ def search(
 @pytest.mark.parametrize("method, n_sources", [(METHOD, 2), (CostCooling(), 1)])
 def test_a_region_that_fails_at_the_optimum_is_left_again(method: Any, n_sources: int) -> None:
     seen = search(method, 32, lambda X: np.abs(X[:, 0] - 0.3) < 0.15, n_sources=n_sources)
-    # At random, three in ten fail.
-    assert seen.failed[8:].sum() <= 8
+    # Without caution, every second one.
+    assert seen.failed[8:].sum() <= 9
     assert seen.y[seen.source == 0][np.isfinite(seen.y[seen.source == 0])].min() < 0.03
+
+
+@pytest.mark.parametrize("method, n_sources", [(METHOD, 1), (METHOD, 2), (CostCooling(), 1)])
+def test_random_failures_do_not_keep_the_search_from_the_optimum(
+    method: Any, n_sources: int
+) -> None:
+    has_failed = np.random.default_rng(54).random(32) < 0.25
+    seen = search(method, 32, lambda X: has_failed[: len(X)], n_sources=n_sources, seed=4)
+    # With caution as to what comes everywhere, 0.025.
+    assert np.nanmin(seen.y[seen.source == 0]) < 1e-3
 
 
 @pytest.mark.parametrize("method, n_sources", [(METHOD, 2), (CostCooling(), 1)])
