@@ -1,4 +1,4 @@
-"""Parameters that all rows allow and a small subset does not: its crashes are its own affair."""
+"""A source that fails where another does not, such as a subset with fewer rows than components."""
 
 from __future__ import annotations
 
@@ -76,3 +76,20 @@ def test_a_row_that_failed_on_one_source_is_free_on_the_others(method: Any, n_ro
     wanted = method.design(failed, 5)
     assert {(0, row) for row in range(n_rows)} <= set(wanted)
     assert not {(1, 0), (1, 1)} & set(wanted)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_after_a_failure_the_preferred_source_is_tried_where_another_succeeds(seed: int) -> None:
+    def objective(trial: optuna.Trial) -> float:
+        source = trial.suggest_categorical("source", ["fine", "coarse"])
+        x = np.array([trial.suggest_float(name, -2.0, 2.0) for name in ("x0", "x1")])
+        trial.set_user_attr("cost", 10.0 if source == "fine" else 1.0)
+        if np.linalg.norm(x - [0.3, 0.7]) > 0.4:  # In all but a thirtieth of the space.
+            raise ArithmeticError
+        return float(np.sum((x - [0.3, 0.7]) ** 2))
+
+    study = optuna.create_study(sampler=MisoWildSampler(seed=seed))
+    study.enqueue_trial({"source": "coarse", "x0": 0.2, "x1": 0.6})
+    study.optimize(objective, n_trials=16, catch=(ArithmeticError,))
+    fine = [trial.state for trial in study.trials if trial.params["source"] == "fine"]
+    assert fine.index(TrialState.COMPLETE) <= 2

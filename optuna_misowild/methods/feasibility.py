@@ -79,6 +79,11 @@ _MOST_CAUTION = 16.0
 _STEEPNESS = 100.0
 _STEEP_CAUTION = 2.0
 
+# What is closer than this to a failed query of its source, in units of √d, is the same again. By
+# so much is the logarithm of its acquisition lower: it is chosen only if there is nothing else.
+_SAME = 1e-3
+_NOT_AGAIN = 1e3
+
 # How far from 0 the value of a constraint may be, in units of their median distance from it.
 _WIDTH = 20.0
 
@@ -134,6 +139,17 @@ class Feasibility:
             )
         return result
 
+    def _is_same(self, X: Array, sources: NDArray[np.int_]) -> NDArray[np.bool_]:
+        """Whether it is where a query of its source has failed, at X (m, d): shape (m, k)."""
+        result = np.zeros(sources.shape, dtype=bool)
+        if self.success is not None:
+            has_failed = self.success.y < 0.0
+            for s in np.unique(self.success.source[has_failed]):
+                there = self.success.X[has_failed & (self.success.source == s)]
+                nearest = distances(X, there, self.success.categorical).min(axis=1)
+                result |= (sources == s) & (nearest <= _SAME * np.sqrt(X.shape[1]))[:, None]
+        return result
+
     def penalty(self, X: Array, sources: NDArray[np.int_], *, gradient: bool) -> Field:
         """Return what joins the acquisition: log P(s, x), with caution as to failures.
 
@@ -141,7 +157,8 @@ class Feasibility:
         fail every other one would. So log Q = log P_s − max log P_1, over the locations that have
         been queried, is multiplied by the caution c; and it falls 100 times as steeply where
         min{c, 2} log Q < log ½: such places are chosen only while there are no others. Random
-        failures come everywhere, which no caution changes: they lower P, but not Q.
+        failures come everywhere, which no caution changes: they lower P, but not Q. The place of a
+        failure itself is as good as excluded on its source.
 
         Args:
             X: Locations, shape (m, d).
@@ -153,7 +170,9 @@ class Feasibility:
         excess = np.minimum(steep * log_q - LOG_HALF, 0.0)
         slope = self.caution + (_STEEPNESS - 1.0) * steep * (excess < 0.0)
         success = Field(
-            self.caution * log_q + (_STEEPNESS - 1.0) * excess,
+            self.caution * log_q
+            + (_STEEPNESS - 1.0) * excess
+            - _NOT_AGAIN * self._is_same(X, sources),
             slope[..., None] * success.gradient,
         )
         return success + self.log_feasible(X, sources, gradient=gradient)

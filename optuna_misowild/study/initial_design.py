@@ -102,11 +102,13 @@ class InitialDesign:
         needed = np.isin(observations.source, (0,) if 0 in allowed else allowed)
         if (needed & observations.has_value).any():
             return None
-        is_enough = self._method.models_other_sources and (
-            observations.has_value.sum() >= view.n_rows
-        )
-        if is_enough and (needed & observations.pending).any():
-            return None
+        if self._method.models_other_sources:
+            n_values = observations.has_value.sum()
+            if n_values >= view.n_rows and (needed & observations.pending).any():
+                return None
+            # Where it fails and others do not, they show where it may not.
+            if n_values > 0 and (needed & observations.failed).any():
+                return None
         # Nothing to build a model on, and nothing else to do until there is: one more location
         # of the (preferred) source.
         taken = observations.design_row[observations.source == allowed[0]]

@@ -455,6 +455,48 @@ def test_random_failures_do_not_keep_the_search_from_the_optimum(
 
 
 @pytest.mark.parametrize("method, n_sources", [(METHOD, 2), (CostCooling(), 1)])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_what_has_failed_is_not_repeated(method: Any, n_sources: int, seed: int) -> None:
+    # It succeeds in a tenth of the space, so that failure is all that is known at first.
+    seen = search(
+        method,
+        24,
+        lambda X: ((X - [0.3, 0.7]) ** 2).sum(axis=1) > 0.03,
+        n_sources=n_sources,
+        seed=seed,
+    )
+    for s in range(n_sources):
+        X = seen.X[seen.failed & (seen.source == s)]
+        apart = np.linalg.norm(X[:, None] - X[None], axis=-1)[np.triu_indices(len(X), 1)]
+        assert len(apart) > 2
+        assert apart.min() > 1e-3
+
+
+def test_the_preferred_source_is_tried_where_others_succeed() -> None:
+    x = np.linspace(0.05, 0.95, 10)
+    X, source = np.append(x, x[[0, 9]])[:, None], np.repeat([1, 0], [10, 2])
+    seen = observe(X, source, (X[:, 0] - 0.5) ** 2, np.where(source, 1.0, 10.0))
+    seen = failing(seen, (source == 0) | ~np.isin(X[:, 0], x[[3, 4]]))
+    proposals = []
+    for _ in range(2):
+        proposal = METHOD.propose(seen, LINE, rng=np.random.default_rng(0))
+        proposals.append((proposal.source, float(proposal.x[0])))
+        n = len(seen) + 1
+        seen = observe(
+            np.concatenate([seen.X, proposal.x[None]]),
+            [*seen.source, proposal.source],
+            [*seen.y, np.nan],
+            [*seen.cost, 10.0],
+            failed=np.append(seen.failed, True),
+            row=np.full(n, -1),
+        )
+    # Each but once.
+    assert sorted(proposals) == [(0, pytest.approx(x[3])), (0, pytest.approx(x[4]))]
+    third = METHOD.propose(seen, LINE, rng=np.random.default_rng(0))
+    assert np.abs(third.x - x[[3, 4]]).min() > 1e-3 or third.source == 1
+
+
+@pytest.mark.parametrize("method, n_sources", [(METHOD, 2), (CostCooling(), 1)])
 def test_a_constraint_is_heeded(method: Any, n_sources: int) -> None:
     seen = search(
         method, 24, lambda X: np.zeros(len(X), bool), lambda X: 0.6 - X[:, 0], n_sources=n_sources

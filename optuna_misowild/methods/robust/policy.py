@@ -53,8 +53,10 @@ class Policy(Fitting):
         fixed: NDArray[np.float64] | None = None,
     ) -> NDArray[np.float64] | None:
         """Return where to query the preferred source in place of the acquisition, if anywhere."""
-        if 0 not in sources or model.is_seeking:
+        if 0 not in sources or not (fixed is None or np.isnan(fixed).all()):
             return None
+        if model.is_seeking:
+            return self.where_others_succeed(observations, model)
         x = self.promise(observations, domain, sources, fixed=fixed, model=model)
         if x is None or model.exceeds_budget(x[None], 0)[0]:
             return None
@@ -68,6 +70,21 @@ class Policy(Fitting):
         if 0 not in allowed:
             return allowed
         return (0, *(s for s in allowed if s > 0 and len(observations.costed(s))))
+
+    def where_others_succeed(
+        self, observations: Observations, model: RobustModel
+    ) -> NDArray[np.float64] | None:
+        """Return where to query the preferred source while all of its queries have failed.
+
+        The most probable location at which another source has a value, each but once.
+        """
+        first = observations.source == 0
+        if not model.is_seeking or observations.has_value[first].any():
+            return None
+        places = model.ranked[~model.exceeds_budget(model.ranked, 0)]
+        been = distances(places, observations.X[first], model.joint.categorical)
+        untried = places[been.min(axis=1, initial=np.inf) > self.min_distance]
+        return untried[0] if len(untried) else None
 
     def is_due(self, observations: Observations, model: RobustModel) -> bool:
         """Whether the preferred source is to be queried: after too many queries elsewhere.
