@@ -120,7 +120,7 @@ def test_a_parameter_that_is_new_on_resume_is_optimised(
     def objective(trial: optuna.Trial) -> float:
         return toy(trial) + (trial.suggest_float("z", 0.0, 1.0) - 0.8) ** 2
 
-    study = study_of(MisoWildSampler(method=method, seed=0), n_trials=12)
+    study = study_of(MisoWildSampler(method=method, seed=1), n_trials=12)
     study.optimize(objective, n_trials=25)
     assert study.sampler.view(study).space.keys() == {"x", "z"}  # type: ignore[attr-defined]
     assert np.median([abs(t.params["z"] - 0.8) for t in study.trials[-12:]]) < 0.1

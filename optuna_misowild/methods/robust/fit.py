@@ -20,7 +20,6 @@ from optuna_misowild.gp.in_order import Quantity
 from optuna_misowild.gp.in_order import fit_in_order
 from optuna_misowild.gp.memo import remember
 from optuna_misowild.methods.feasibility import fit_feasibility
-from optuna_misowild.methods.feasibility import log_probability
 from optuna_misowild.methods.feasibility import may_be_best
 from optuna_misowild.methods.outliers import clip_outliers
 from optuna_misowild.methods.robust.cost_ratio import log_ratio_limits
@@ -280,7 +279,10 @@ class Fitting:
         mean = joint.predict_mean(places)[place.reshape(-1)]
         candidates = self.candidate_rows(observations, domain, feasibility)[valued]
         is_seeking = feasibility is not None and not candidates.any()
-        worth = -log_probability(feasibility, X[valued], 0) if is_seeking else mean
+        worth = mean
+        if feasibility is not None and is_seeking:
+            at_first = np.zeros((len(valued), 1), dtype=int)
+            worth = -feasibility.penalty(X[valued], at_first, gradient=False).value[:, 0]
         ranked = valued[np.lexsort((worth, ~candidates))]
 
         unvalued = np.flatnonzero(observations.unrepeated & ~observations.failed)
