@@ -72,8 +72,9 @@ _FLOOR = 0.99 * NOISE_BOUNDS[0]
 # What is less probable than 1/2 is not chosen where there is anything else.
 LOG_HALF = float(np.log(0.5))
 
-# The part of all trials that may fail before the search grows cautious, up to this limit. What is
-# less probable than 1/2 is hardly chosen then, or soon than 1/√2, relative to what is attainable.
+# The part of all trials that may fail before the search grows cautious, up to this limit. What
+# succeeds less probably than 1/2, relative to what is attainable, is not chosen where there is
+# anything else; with caution, already what does so less probably than 1/√2.
 _ACCEPTED = 0.1
 _MOST_CAUTION = 16.0
 _STEEPNESS = 100.0
@@ -139,17 +140,6 @@ class Feasibility:
             )
         return result
 
-    def _is_same(self, X: Array, sources: NDArray[np.int_]) -> NDArray[np.bool_]:
-        """Whether it is where a query of its source has failed, at X (m, d): shape (m, k)."""
-        result = np.zeros(sources.shape, dtype=bool)
-        if self.success is not None:
-            has_failed = self.success.y < 0.0
-            for s in np.unique(self.success.source[has_failed]):
-                there = self.success.X[has_failed & (self.success.source == s)]
-                nearest = distances(X, there, self.success.categorical).min(axis=1)
-                result |= (sources == s) & (nearest <= _SAME * np.sqrt(X.shape[1]))[:, None]
-        return result
-
     def penalty(self, X: Array, sources: NDArray[np.int_], *, gradient: bool) -> Field:
         """Return what joins the acquisition: log P(s, x), with caution as to failures.
 
@@ -176,6 +166,17 @@ class Feasibility:
             slope[..., None] * success.gradient,
         )
         return success + self.log_feasible(X, sources, gradient=gradient)
+
+    def _is_same(self, X: Array, sources: NDArray[np.int_]) -> NDArray[np.bool_]:
+        """Whether it is where a query of its source has failed, at X (m, d): shape (m, k)."""
+        result = np.zeros(sources.shape, dtype=bool)
+        if self.success is not None:
+            has_failed = self.success.y < 0.0
+            for s in np.unique(self.success.source[has_failed]):
+                there = self.success.X[has_failed & (self.success.source == s)]
+                nearest = distances(X, there, self.success.categorical).min(axis=1)
+                result |= (sources == s) & (nearest <= _SAME * np.sqrt(X.shape[1]))[:, None]
+        return result
 
 
 def _nothing(X: Array, sources: NDArray[np.int_], gradient: bool) -> Field:

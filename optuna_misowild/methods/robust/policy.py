@@ -74,12 +74,12 @@ class Policy(Fitting):
     def where_others_succeed(
         self, observations: Observations, model: RobustModel
     ) -> NDArray[np.float64] | None:
-        """Return where to query the preferred source while all of its queries have failed.
+        """Return where to query the preferred source, while all of its queries have failed.
 
         The most probable location at which another source has a value, each but once.
         """
         first = observations.source == 0
-        if not model.is_seeking or observations.has_value[first].any():
+        if observations.has_value[first].any():
             return None
         places = model.ranked[~model.exceeds_budget(model.ranked, 0)]
         been = distances(places, observations.X[first], model.joint.categorical)
