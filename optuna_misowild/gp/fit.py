@@ -316,7 +316,7 @@ def likeliest(
         value, gradient = density(units * steps)
         return value, units * gradient
 
-    value, theta = np.inf, np.empty(0)
+    value, found = np.inf, None
     for group in groups:
         starts = [np.clip(start.to_vector(p), *limits.T) for start in group]
         start = starts[0] if len(starts) == 1 else min(starts, key=lambda t: density(t)[0])
@@ -334,14 +334,11 @@ def likeliest(
             },
         )
         if end.fun < value:
-            value, theta = float(end.fun), units * end.x
-            found = Hyperparameters.from_vector(theta, p, sizes)
+            value = float(end.fun)
+            found = Hyperparameters.from_vector(units * end.x, p, sizes)
             if not density.own_part and found.noise.max() < 10.0 * NOISE_BOUNDS[0]:
                 break
-    if not np.isfinite(value):
-        return None
-    found = Hyperparameters.from_vector(theta, p, sizes)
-    if density.is_likelihood:
+    if found is not None and density.is_likelihood:
         # A kernel so short that the locations are independent is white, as the noise is. The
         # data then cannot separate the two, and the least noise is preferred.
         noiseless = replace(

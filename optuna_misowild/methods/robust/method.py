@@ -25,6 +25,7 @@ from optuna_misowild.methods.robust.ladder import ladder_pairs
 from optuna_misowild.methods.robust.model import RobustAcquisition
 from optuna_misowild.methods.robust.model import RobustModel
 from optuna_misowild.methods.robust.policy import Policy
+from optuna_misowild.methods.robust.policy import is_free
 from optuna_misowild.methods.robust.recommend import best_evaluation
 from optuna_misowild.methods.robust.training import beyond
 from optuna_misowild.methods.robust.training import judge
@@ -188,8 +189,7 @@ class RobustMethod(Policy):
         fixed: NDArray[np.float64] | None,
     ) -> Proposal:
         allowed = self._candidates(observations, sources)
-        is_free = fixed is None or bool(np.isnan(fixed).all())
-        if is_free and 0 in allowed and not model.is_seeking:
+        if is_free(fixed) and 0 in allowed and not model.is_seeking:
             proposal = self._proposal_for_the_rest(observations, domain, model, sources, rng=rng)
             if proposal is not None:
                 return proposal

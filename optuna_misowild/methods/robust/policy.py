@@ -53,7 +53,7 @@ class Policy(Fitting):
         fixed: NDArray[np.float64] | None = None,
     ) -> NDArray[np.float64] | None:
         """Return where to query the preferred source in place of the acquisition, if anywhere."""
-        if 0 not in sources or not (fixed is None or np.isnan(fixed).all()):
+        if 0 not in sources or not is_free(fixed):
             return None
         if model.is_seeking:
             return self.where_others_succeed(observations, model)
@@ -140,7 +140,7 @@ class Policy(Fitting):
         model: RobustModel | None = None,
     ) -> NDArray[np.float64] | None:
         """Return the best location of another source, if the preferred one makes no progress."""
-        if fixed is not None and not np.isnan(fixed).all():
+        if not is_free(fixed):
             return None
         return unfollowed_promise(
             observations,
@@ -194,6 +194,11 @@ class Policy(Fitting):
         return bool(
             model.limit.cost < upper + model.cost.median(proposal.x[None], proposal.source)[0]
         )
+
+
+def is_free(fixed: NDArray[np.float64] | None) -> bool:
+    """Whether no coordinate is fixed, which are NaN where they are free."""
+    return fixed is None or bool(np.isnan(fixed).all())
 
 
 def latest_progress(y: NDArray[np.float64], tolerance: float) -> int:
