@@ -171,6 +171,11 @@ def misleading_study(n_right: int = 10) -> optuna.Study:
     return kept
 
 
+def maps(figure: go.Figure, kind: str) -> list[Any]:
+    """The traces of that kind, without those of where queries are probably infeasible."""
+    return [t for t in figure.data if t.type == kind and t.name != "Probably Infeasible"]
+
+
 def traces(figure: go.Figure, name: str, mode: str | None = None) -> list[Any]:
     named = [trace for trace in figure.data if trace.name == name]
     return [t for t in named if mode is None or getattr(t, "mode", None) == mode]

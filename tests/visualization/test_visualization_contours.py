@@ -11,6 +11,7 @@ from optuna.trial import TrialState
 from plotly import colors
 import pytest
 from studies_to_see import SOURCES
+from studies_to_see import maps
 from studies_to_see import study_of
 from studies_to_see import traces
 from studies_to_see import two_d
@@ -72,9 +73,8 @@ def test_axes_are_named_as_asked_for(figures: dict[str, Any]) -> None:
     assert [layout[f"xaxis{i}"].title.text for i in (4, 5, 6)] == ["y"] * 3
     assert [layout[f"yaxis{i}"].title.text for i in ("", 4)] == ["x"] * 2
     assert layout.xaxis.title.text is layout.yaxis2.title.text is None
-    for trace in figures["objective"].data:
-        if trace.type == "contour" and trace.coloraxis:  # Not of where queries probably fail.
-            assert trace.hovertemplate.startswith("y: %{x}<br>x: %{y}<br>%{z")
+    for trace in maps(figures["objective"], "contour"):
+        assert trace.hovertemplate.startswith("y: %{x}<br>x: %{y}<br>%{z")
 
 
 @pytest.mark.parametrize("name, title", [("objective", "Std"), ("cost", "Relative Std")])
@@ -82,8 +82,7 @@ def test_standard_deviations_have_colours_of_their_own(
     figures: dict[str, Any], name: str, title: str
 ) -> None:
     figure = figures[name]
-    # Besides those of where queries probably fail.
-    contours = [trace for trace in figure.data if trace.type == "contour" and trace.coloraxis]
+    contours = maps(figure, "contour")
     assert [trace.coloraxis for trace in contours] == ["coloraxis"] * 3 + ["coloraxis2"] * 3
     largest = max(np.max(trace.z) for trace in contours[3:])
     axis = figure.layout.coloraxis2

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import optuna
-import plotly.graph_objects as go
 import pytest
 from studies_to_see import SOURCES
+from studies_to_see import maps
 from studies_to_see import misleading_study
 from studies_to_see import six_d
 from studies_to_see import study_of
@@ -64,16 +64,11 @@ def test_slices_go_through_the_recommended_parameters() -> None:
     assert list(traces(figure, "half", "lines")[-1].x) == [1, 2, 3, 4, 5, 6, 7, 8]
 
 
-def maps(figure: go.Figure) -> list[go.Contour]:
-    """The contours, without those of where queries probably fail."""
-    return [trace for trace in figure.data if trace.type == "contour" and trace.coloraxis]
-
-
 def test_contours_show_what_the_model_predicts() -> None:
     study = study_of(20, two_d)
     sampler = MisoWildSampler()
     figure = plot_objective_model(study, ["y", "x"], sampler=sampler)
-    contours = maps(figure)
+    contours = maps(figure, "contour")
     assert len(contours) == 6  # The mean and the standard deviation of each source.
     model = sampler.model(study)
     for source, mean, std in zip(SOURCES, contours[:3], contours[3:], strict=True):
@@ -91,11 +86,11 @@ def test_contours_of_costs_are_logarithms() -> None:
     study = study_of(20, two_d)
     sampler = MisoWildSampler()
     figure = plot_cost_model(study, sampler=sampler)
-    contour = maps(figure)[2]
+    contour = maps(figure, "contour")[2]
     params = [{"x": x, "y": y} for y in contour.y for x in contour.x]
     expected, _ = sampler.model(study).predict_cost(params, "tenth")
     np.testing.assert_allclose(10.0 ** np.ravel(contour.z).astype(float), expected, rtol=0.02)
-    spread = maps(figure)[5]
+    spread = maps(figure, "contour")[5]
     mean, std = sampler.model(study).predict_cost(params, "tenth")
     np.testing.assert_allclose(np.ravel(spread.z).astype(float), std / mean, atol=1e-3)
     ticks = figure.layout.coloraxis.colorbar
@@ -148,11 +143,9 @@ def test_colours_of_discrepancies_have_zero_in_the_middle() -> None:
 
 def test_a_category_makes_a_heat_map() -> None:
     figure = plot_objective_model(study_of(20, with_category))
-    # Besides, one may show where queries are probably infeasible.
-    maps = [trace for trace in figure.data if trace.type == "heatmap"]
-    maps = [trace for trace in maps if trace.name != "Probably Infeasible"]
-    assert len(maps) == 6
-    assert maps[0].x == ("a", "b")
+    found = maps(figure, "heatmap")
+    assert len(found) == 6
+    assert found[0].x == ("a", "b")
 
 
 def test_discrepancy_takes_out_what_is_the_same_everywhere() -> None:
